@@ -7,12 +7,14 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::handle::RunningCall;
+use super::keyed::{self, Ruling};
 use super::request::CallRequest;
 use super::resolve::prepare;
 use super::service::CallService;
 use super::tries::Tries;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::pool::Settled;
+use crate::process::edge;
 
 /// Guarantees an outcome for an accepted call, also when its task panics or the runtime shuts down.
 pub(super) struct Finish {
@@ -46,6 +48,17 @@ impl Finish {
         let request = Arc::new(request);
         let tool = found.as_ref().ok().cloned();
         let prepared = found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool)));
+        let key = request.key.as_deref();
+        let prepared = match (prepared, key, &service.journal) {
+            (Ok((arguments, tool)), Some(key), Some(journal)) => {
+                match keyed::rule(&service, journal, &running, &tool.name, key, &arguments).await {
+                    Ok(Ruling::Make) => Ok((arguments, tool)),
+                    Ok(Ruling::Known(outcome)) => return service.finish(&running, *outcome),
+                    Err(fault) => Err(fault),
+                }
+            }
+            (prepared, ..) => prepared,
+        };
         if let Some(journal) = &service.journal {
             let arguments = prepared.as_ref().ok().map(|(arguments, _)| &**arguments);
             running.journal_accept(journal, tool.as_deref(), arguments, &request);
@@ -62,6 +75,10 @@ impl Finish {
         let outcome = self.outcome(settled);
         running.journal_end(&outcome);
         running.journal_settles().await;
+        edge("call.before-answer");
+        if let Some(journal) = service.journal.as_ref().filter(|_| outcome.ended.is_err()) {
+            running.gives_key_back(journal, &outcome.tool, request.key.as_deref());
+        }
         service.finish(&running, outcome);
     }
 

@@ -282,6 +282,7 @@ impl RunningCall {
             std::mem::take(&mut *listeners)
         };
         *self.asks.lock() = None;
+        self.accepted.notify_waiters();
         for listener in listeners {
             listener.ended(&outcome);
         }

@@ -10,6 +10,8 @@ use super::handle::RunningCall;
 use super::request::CallRequest;
 use super::retries::usual_retries;
 use super::watch::without_secrets;
+use crate::config::Config;
+use crate::config::call_site::CallSite;
 use crate::config::journal::Bodies;
 use crate::config::tool::{Effects, JournalLevel};
 use crate::config::value::Word;
@@ -17,6 +19,7 @@ use crate::journal::{
     Accepted, Cancelling, Created, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
 };
 use crate::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
+use crate::process::edge;
 use crate::registry::Tool;
 use crate::telemetry::unix_ms;
 
@@ -30,6 +33,10 @@ pub(super) struct Journaled {
     bodies: Bodies,
     effects: Effects,
     is_background: bool,
+    /// Where it runs, if that was not written down yet.
+    config: Option<Arc<Config>>,
+    /// Others may ask for its result, by its key.
+    is_keyed: bool,
     /// Whether it has to be on the disk.
     is_synced: bool,
     /// Whether its tool may have begun.
@@ -56,7 +63,7 @@ impl RunningCall {
     ) {
         let level = tool.map_or(JournalLevel::Kept, |tool| tool.entry.settings.journal.value);
         // A background call that is not remembered would be none.
-        if level == JournalLevel::Off && !request.background {
+        if level == JournalLevel::Off && !request.background && request.key.is_none() {
             return;
         }
         let id = bytes_of(&self.id);
@@ -84,12 +91,15 @@ impl RunningCall {
             workspace: request.workspace.as_deref(),
             has_secrets,
         }));
+        edge("call.accepted");
         let _ = self.journaled.set(Journaled {
             journal: Arc::clone(journal),
             id,
             bodies: tool.map_or(Bodies::Needed, |tool| tool.entry.config.journal.bodies.value),
             effects,
             is_background: request.background,
+            config: tool.filter(|_| !request.background).map(|tool| Arc::clone(&tool.entry.config)),
+            is_keyed: request.key.is_some(),
             is_synced: level == JournalLevel::Synced,
             is_dispatched: AtomicBool::new(false),
             arguments: arguments.filter(|_| has_secrets).map(ToOwned::to_owned),
@@ -117,7 +127,9 @@ impl RunningCall {
         let fault = serde_json::to_string(fault).unwrap_or_default();
         let (id, attempt) = (journaled.id, attempt.into());
         journaled.journal.append(&Record::Retrying(Retrying { id, at_ms, attempt, retry_at_ms, fault: &fault }));
+        edge("call.retrying");
         let _ = journaled.journal.written();
+        edge("call.retry-written");
     }
 
     /// Somebody asks for its end. hostler's own end is none.
@@ -172,9 +184,15 @@ impl RunningCall {
         let (attempt, pid) = (self.attempts.load(Ordering::Relaxed).max(1).into(), pid.into());
         let dispatched = Dispatched { id: journaled.id, at_ms: unix_ms(), attempt, pid, process_started };
         journaled.journal.append(&Record::Dispatched(dispatched));
+        edge("call.dispatched");
         if at_once {
             let _ = journaled.journal.written();
         }
+    }
+
+    /// Whether it was sent to its tool.
+    pub fn was_sent(&self) -> bool {
+        self.journaled.get().is_some_and(|journaled| journaled.is_dispatched.load(Ordering::Relaxed))
     }
 
     /// It has its outcome. It is written with the answer, if every listener's answer comes behind the journal, or at once.
@@ -192,6 +210,8 @@ impl RunningCall {
             outcome.ended.as_ref().ok().filter(|_| kept).and_then(|result| without_secrets(result, secrets.as_deref()));
         let own = journaled.arguments.as_ref().filter(|_| kept);
         let arguments = own.and_then(|arguments| without_secrets(arguments, secrets.as_deref()));
+        // One that failed may be made again.
+        let site = journaled.config.as_deref().filter(|_| kept).map(|config| CallSite::of(config).written());
         let metadata = kept.then(|| serde_json::to_string(&outcome.metadata).unwrap_or_default());
         let cancelled = outcome.metadata.cancelled.as_ref().map(ToString::to_string);
         journaled.journal.append(&Record::Finished(Finished {
@@ -209,7 +229,9 @@ impl RunningCall {
             cancelled: cancelled.as_deref(),
             metadata: metadata.as_deref(),
             keeps_arguments: kept && journaled.arguments.is_none(),
+            workspace: site.as_deref(),
         }));
+        edge("call.finished");
         if !self.answers_behind_journal() {
             let _ = journaled.journal.written();
         }
@@ -231,7 +253,7 @@ impl Journaled {
     fn keeps(&self, has_failed: bool) -> bool {
         match self.bodies {
             Bodies::All => true,
-            Bodies::Needed => has_failed || self.is_background,
+            Bodies::Needed => has_failed || self.is_background || self.is_keyed,
             Bodies::None => false,
         }
     }

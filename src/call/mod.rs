@@ -5,6 +5,7 @@ mod finish;
 mod handle;
 mod host;
 mod journaled;
+mod keyed;
 mod layer;
 mod nesting;
 mod overview;

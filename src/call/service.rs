@@ -150,6 +150,11 @@ impl CallService {
         has_minimum.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
     }
 
+    /// An id for a call that must be known before it is accepted.
+    pub fn new_id(&self) -> String {
+        self.ids.next()
+    }
+
     /// Accepts a call. Its outcome is recorded once, even if no listener is left.
     pub fn start(self: &Arc<Self>, request: CallRequest) -> CallHandle {
         self.start_with(request, |handle| handle)
@@ -340,6 +345,7 @@ impl CallService {
             kwargs,
             timeout,
             nested: !request.chain.is_empty(),
+            background: request.background,
             listener: Arc::clone(running) as Arc<dyn Listener>,
             host: Some(Arc::clone(running) as Arc<dyn HostAccess>),
             outer: request.outer.clone().map(|outer| outer as Arc<dyn Waits>),

@@ -71,6 +71,14 @@ pub(super) fn session(options: &Options, environment: &Environment) -> Option<Op
     })
 }
 
+/// A session of the shared hostler for a background call, which needs one: it is started if none runs.
+pub(super) fn session_for_background(options: &Options, environment: &Environment) -> Result<Opened, Refusal> {
+    let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    shared::open_or_start(&start(options, environment, &directory)).map_err(|why| {
+        Refusal::system("a background call needs the shared hostler", std::io::Error::other(why.to_string()))
+    })
+}
+
 /// Whether the client has closed standard input.
 pub(super) fn is_client_gone() -> bool {
     let stdin = rustix::stdio::stdin();

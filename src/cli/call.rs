@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use data_encoding::BASE64;
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::options::Call;
 use super::style::Refusal;
@@ -39,7 +39,8 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     let client = ask::person(&feedback);
     let trace = TraceContext::of_variables(|name| app.config().environment.text(name).map(str::to_owned));
     let caller = Arc::new(Caller { trace, ..Caller::default() });
-    let request = CallRequest { caller, listener, client, ..CallRequest::new(args.tool.clone(), arguments) };
+    let key = args.key.clone();
+    let request = CallRequest { caller, key, listener, client, ..CallRequest::new(args.tool.clone(), arguments) };
     let outcome = tokio::select! {
         outcome = app.calls.call(request) => Ok(outcome),
         name = signals.first() => Err(name),
@@ -50,7 +51,41 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
         Err(name) => Err(interrupted(args, &name)),
     };
     app.close_hearing(&signals).await;
+    app.runtime().end_journal().await;
     code
+}
+
+/// Starts the call in the shared hostler, and prints its id.
+async fn in_background(
+    opened: Opened,
+    args: &Call,
+    mut arguments: Arguments,
+    feedback: &Feedback,
+) -> Result<ExitCode, Refusal> {
+    let lost = |error| Refusal::system("the shared hostler did not answer", error);
+    let mut session = CommandSession::of(opened).map_err(lost)?;
+    if !args.arguments.is_empty() {
+        let schema = session.schema(&args.tool, feedback).await.map_err(lost)?;
+        arguments::add(&mut arguments, &args.arguments, schema.as_ref())?;
+    }
+    let timeout_ms = args.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    let params = json!({
+        "tool": args.tool, "arguments": arguments, "background": true, "timeout_ms": timeout_ms, "max_retries": args.max_retries, "key": args.key,
+    });
+    let begun = session.ask("calls.start", params, feedback).await.map_err(super::rpc::unanswered)?;
+    let begun: Value = serde_json::from_str(begun.get()).unwrap_or_default();
+    if args.json {
+        style::answer_json(&begun);
+    } else {
+        style::answer(begun["call"].as_str().unwrap_or_default());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the outcome of a call that was waited for.
+pub(super) fn report_of(outcome: &Outcome, json: bool) -> ExitCode {
+    let format = if json { OutputFormat::Whole } else { OutputFormat::Plain };
+    report(outcome, format, &Feedback::new())
 }
 
 /// The same by the shared hostler; `None` if that ended before the call was sent.
@@ -58,6 +93,9 @@ pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<Option<Exit
     let arguments = arguments::input(args)?;
     let signals = style::signals()?;
     let feedback = Feedback::new();
+    if args.background {
+        return in_background(opened, args, arguments, &feedback).await.map(Some);
+    }
     let outcome = tokio::select! {
         outcome = shared_call(opened, args, arguments, &feedback) => outcome,
         name = signals.first() => Err(interrupted(args, &name)),
@@ -77,7 +115,7 @@ async fn shared_call(
         let Ok(schema) = session.schema(&args.tool, feedback).await else { return Ok(None) };
         arguments::add(&mut arguments, &args.arguments, schema.as_ref())?;
     }
-    let params = RunParams { tool: args.tool.clone(), arguments, can_ask: ask::is_there() };
+    let params = RunParams { tool: args.tool.clone(), arguments, can_ask: ask::is_there(), key: args.key.clone() };
     let began = Instant::now();
     let Ok(call) = session.send_call(params).await else { return Ok(None) };
     let outcome = session.outcome(call, feedback).await;

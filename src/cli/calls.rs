@@ -1,17 +1,20 @@
-//! `hostler calls`: what runs in the shared hostler, and what ran lately.
+//! `hostler calls`: what runs in the shared hostler, and what the journal keeps.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::events::short;
+use super::kept_calls::KnownCalls;
 use super::options::{Calls, CallsOf};
-use super::shared::{CLIENT, own, refusal};
+use super::shared::{CLIENT, refusal};
 use super::style::{self, Refusal};
-use crate::call::{CallInfo, CallState};
+use crate::call::{CallFilter, CallInfo, CallState};
 use crate::config::Environment;
 use crate::control::Connection;
+use crate::outcome::{Code, Outcome};
+use crate::telemetry::unix_ms;
 use crate::words::plural;
 
 /// The most characters of a tool's name in the list.
@@ -20,67 +23,121 @@ const TOOL: usize = 40;
 pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, Refusal> {
     let usual = CallsOf::List { tool: None, running: false, limit: 20 };
     let what = args.what.as_ref().unwrap_or(&usual);
-    let Some(mut connection) = own(environment)? else {
+    let Some(mut known) = KnownCalls::find(environment)? else {
         match what {
             CallsOf::List { .. } if args.json => style::answer_json(&json!([])),
             _ if args.json => style::answer_json(&json!({"running": false})),
-            _ => style::note("no shared hostler is running; a client's `hostler serve` starts one"),
+            _ => style::note(
+                "no shared hostler is running, and no call was written down; a client's `hostler serve` starts one",
+            ),
         }
         return Ok(ExitCode::FAILURE);
     };
     match what {
-        CallsOf::List { tool, running, limit } => {
-            let states = running.then_some(["queued", "running", "asking"]);
-            let filter = json!({"tool": tool, "states": states, "limit": limit});
-            let calls: Vec<CallInfo> = connection.call("calls.list", &filter).map_err(refusal)?;
-            if args.json {
-                style::answer_json(&calls);
-            } else if calls.is_empty() {
-                let runs = if *running { "runs" } else { "runs or has ended lately" };
-                style::note(&format!("{} {runs}", no_call(tool.as_deref())));
-            } else {
-                style::answer(&style::table(&rows(&calls), style::terminal_width()));
-            }
-        }
+        CallsOf::List { tool, running, limit } => list(&mut known, args, tool.as_ref(), *running, *limit)?,
         CallsOf::Show { id } => {
-            let call = find(&mut connection, id)?;
+            let call = known.one(id)?;
             if args.json { style::answer_json(&call) } else { style::answer(&as_text(&call)) }
         }
+        CallsOf::Wait { id, timeout } => return wait(&mut known, args, id, *timeout),
+        CallsOf::Retry { id } => {
+            let call = known.one(id)?;
+            let begun: Value = known.running()?.call("calls.retry", &json!({"call": call.call_id})).map_err(refusal)?;
+            if args.json {
+                style::answer_json(&begun);
+            } else {
+                style::answer(begun["call"].as_str().unwrap_or_default());
+            }
+        }
         CallsOf::Cancel { id } => {
-            let call = find(&mut connection, id)?;
-            let is_done = connection.call::<bool>("calls.cancel", &json!({"call": call.call_id})).map_err(refusal)?;
+            let call = known.one(id)?;
+            let is_done =
+                known.running()?.call::<bool>("calls.cancel", &json!({"call": call.call_id})).map_err(refusal)?;
             if !is_done {
                 return Err(Refusal::new(format!("the call {id} has ended"), "`hostler calls` lists those that run"));
             }
             style::note(&format!("cancelled {} ({})", call.call_id, style::plain(&call.tool)));
         }
-        CallsOf::Output { id } => {
-            let call = find(&mut connection, id)?;
-            let kinds = ["tool_output", "tool_call_completed", "tool_call_failed", "tool_call_blocked"];
-            connection.subscribe(&json!({"call": call.call_id, "kinds": kinds})).map_err(refusal)?;
-            // It may have ended before: then no event follows.
-            let now = own(environment)?.map(|mut other| find(&mut other, &call.call_id)).transpose()?.unwrap_or(call);
-            follow(connection, &now)?;
-        }
+        CallsOf::Output { id, follow } => output(known, id, *follow, environment)?,
     }
     Ok(ExitCode::SUCCESS)
 }
+
+fn list(
+    known: &mut KnownCalls,
+    args: &Calls,
+    tool: Option<&String>,
+    running: bool,
+    limit: usize,
+) -> Result<(), Refusal> {
+    let states = running.then(|| vec![CallState::Queued, CallState::Running, CallState::Asking, CallState::Stale]);
+    let filter = CallFilter { tool: tool.cloned(), states, limit: Some(limit), ..CallFilter::default() };
+    let calls = known.list(&filter)?;
+    if args.json {
+        style::answer_json(&calls);
+    } else if calls.is_empty() {
+        let runs = if running { "runs" } else { "runs or has ended lately" };
+        style::note(&format!("{} {runs}", no_call(tool.map(String::as_str))));
+    } else {
+        style::answer(&style::table(&rows(&calls), style::terminal_width()));
+    }
+    Ok(())
+}
+
+/// Waits for the end of a background call, and ends as `hostler call` would have.
+fn wait(known: &mut KnownCalls, args: &Calls, id: &str, limit: Option<Duration>) -> Result<ExitCode, Refusal> {
+    let call = known.one(id)?;
+    let until = limit.map(|limit| Instant::now() + limit);
+    let connection = known.running()?;
+    let outcome = loop {
+        let left = until.map_or(PART, |until| until.saturating_duration_since(Instant::now()).min(PART));
+        let asked = json!({"call": call.call_id, "timeout_ms": u64::try_from(left.as_millis()).unwrap_or(u64::MAX)});
+        let outcome: Option<Outcome> = connection.call("calls.wait", &asked).map_err(refusal)?;
+        match outcome {
+            Some(outcome) => break outcome,
+            None if until.is_some_and(|until| Instant::now() >= until) => {
+                let what = format!("the call {} goes on", call.call_id);
+                return Err(Refusal {
+                    status: Code::ToolTimeout.exit_status(),
+                    ..Refusal::new(what, "wait for it again")
+                });
+            }
+            None => {}
+        }
+    };
+    Ok(super::call::report_of(&outcome, args.json))
+}
+
+/// How long one request of `wait` waits.
+const PART: Duration = Duration::from_secs(10);
 
 /// The subject where a list of calls is empty.
 pub(super) fn no_call(tool: Option<&str>) -> String {
     tool.map_or_else(|| "no call".to_owned(), |tool| format!("no call of {tool}"))
 }
 
-/// The call whose id begins so.
-fn find(connection: &mut Connection, begin: &str) -> Result<CallInfo, Refusal> {
-    let calls: Vec<CallInfo> = connection.call("calls.list", &json!({})).map_err(refusal)?;
-    let mut found = calls.into_iter().filter(|call| call.call_id.starts_with(begin));
-    let unknown = || Refusal::not_found(format!("there is no call {begin}"), "`hostler calls` lists them");
-    let first = found.next().ok_or_else(unknown)?;
-    match found.next() {
-        Some(_) => Err(Refusal::new(format!("several calls begin with {begin}"), "write more of the id")),
-        None => Ok(first),
+/// Prints what was kept of a call's output, or what it prints from now on.
+fn output(mut known: KnownCalls, id: &str, follows: bool, environment: &Environment) -> Result<(), Refusal> {
+    let call = known.one(id)?;
+    if !follows && let Some(output) = &call.output {
+        style::part(&style::plain(output));
+        return Ok(());
     }
+    let KnownCalls::Running(mut connection) = known else {
+        return Err(Refusal::new(
+            format!("no output of the call {} was kept", call.call_id),
+            "see `bodies` under [journal]",
+        ));
+    };
+    let kinds = ["tool_output", "tool_call_completed", "tool_call_failed", "tool_call_blocked"];
+    connection.subscribe(&json!({"call": call.call_id, "kinds": kinds})).map_err(refusal)?;
+    // What it has printed so far. It may also have ended before: then no event follows.
+    let mut again = KnownCalls::find(environment)?;
+    let now = again.as_mut().map(|known| known.one(&call.call_id)).transpose()?.unwrap_or(call);
+    if follows && let Some(before) = &now.output {
+        style::part(&style::plain(before));
+    }
+    follow(connection, &now)
 }
 
 /// Prints the output of a call until it ends.
@@ -111,7 +168,7 @@ fn follow(connection: Connection, call: &CallInfo) -> Result<(), Refusal> {
 }
 
 pub(super) fn is_running(state: CallState) -> bool {
-    matches!(state, CallState::Queued | CallState::Running | CallState::Asking)
+    matches!(state, CallState::Queued | CallState::Running | CallState::Asking | CallState::Stale)
 }
 
 pub(super) fn word(state: CallState) -> String {
@@ -148,6 +205,11 @@ pub(super) fn as_text(call: &CallInfo) -> String {
     rows.extend((!call.tags.is_empty()).then(|| ("tags", call.tags.join(", "))));
     rows.extend(call.trace.clone().map(|trace| ("trace", trace)));
     rows.extend(call.arguments.clone().map(|arguments| ("arguments", arguments)));
+    rows.extend((call.attempts > 1).then(|| ("attempts", call.attempts.to_string())));
+    rows.extend(call.background.then(|| ("background", "yes".to_owned())));
+    rows.extend(call.retry_at_ms.map(|at| ("tried again", format!("in {}", until(at)))));
+    rows.extend(call.result.as_ref().map(|result| ("result", result.to_string())));
+    rows.extend(call.output.clone().map(|output| ("output", output)));
     rows.extend(call.error.as_ref().map(|error| ("error", format!("{}: {}", error.code, error.message))));
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     style::table(&rows, None)
@@ -155,6 +217,11 @@ pub(super) fn as_text(call: &CallInfo) -> String {
 
 pub(super) fn took(milliseconds: f64) -> String {
     if milliseconds < 10_000.0 { format!("{milliseconds:.1} ms") } else { format!("{:.1} s", milliseconds / 1000.0) }
+}
+
+fn until(at_ms: u64) -> String {
+    let left = Duration::from_millis(at_ms.saturating_sub(unix_ms()));
+    humantime::format_duration(Duration::from_secs(left.as_secs())).to_string()
 }
 
 fn ago(since_ms: u64) -> String {

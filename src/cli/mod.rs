@@ -13,6 +13,7 @@ mod doctor;
 mod events;
 mod http;
 mod install;
+mod kept_calls;
 mod list;
 mod logs;
 mod new;
@@ -61,6 +62,7 @@ pub fn main(environment: Environment) -> ExitCode {
     // Everything below reads the variables from the value.
     process::harden();
     style::heed(&environment);
+    process::arm(environment.text("HOSTLER_DIE_AT"));
     process::survive_notices();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
@@ -85,6 +87,12 @@ pub fn main(environment: Environment) -> ExitCode {
         && let Err(refusal) = arguments::read_input(args)
     {
         return refusal.complain();
+    }
+    if let Command::Call(args) = &options.command
+        && args.background
+    {
+        let done = attach::session_for_background(&options, &environment).map(|opened| by_shared(opened, &options));
+        return answered(done.unwrap_or_else(|refusal| Some(refusal.complain())).unwrap_or(ExitCode::FAILURE));
     }
     if let Some(opened) = attach::session(&options, &environment)
         && let Some(code) = by_shared(opened, &options)
@@ -135,7 +143,13 @@ fn by_shared(opened: Opened, options: &Options) -> Option<ExitCode> {
 
 /// The spool of a process that serves. Its keeper has to hold it as well, so it is taken before there is one.
 fn claim(command: &Command, environment: &Environment) -> Option<Claim> {
-    if !matches!(command, Command::Serve(_) | Command::SharedHost) {
+    let is_remembered = match command {
+        Command::Serve(_) | Command::SharedHost => true,
+        // A call that runs by itself and is not to be made twice.
+        Command::Call(args) => args.key.is_some(),
+        _ => false,
+    };
+    if !is_remembered {
         return None;
     }
     let key = reach_key().unwrap_or_else(|_| "any".to_owned());

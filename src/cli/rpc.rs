@@ -119,8 +119,14 @@ async fn ask(session: &mut CommandSession, method: &str, params: Value) -> Resul
             style::answer_json(&value);
             Ok(ExitCode::SUCCESS)
         }
-        Err(Unanswered::Lost(error)) => Err(Refusal::system("the method was not answered", error)),
-        Err(Unanswered::Refused(refusal)) => Err(super::shared::refused(refusal)),
+        Err(why) => Err(unanswered(why)),
+    }
+}
+
+pub(super) fn unanswered(why: Unanswered) -> Refusal {
+    match why {
+        Unanswered::Lost(error) => Refusal::system("the method was not answered", error),
+        Unanswered::Refused(refusal) => super::shared::refused(refusal),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `hostler.toml`: typed settings, each with the place that set it.
 
 pub mod builtin;
+pub mod call_site;
 pub mod control;
 pub mod declared_policy;
 pub mod effective;

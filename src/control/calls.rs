@@ -17,10 +17,10 @@ use super::started::{Chunk, Collected, StartedCall};
 use super::table::{Answer, Entry, Scope, Table};
 use super::text::Json;
 use crate::call::{CallFilter, CallHandle, CallInfo, CallRequest, CallState, Caller};
+use crate::config::call_site::CallSite;
 use crate::journal::State;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::protocol::TraceContext;
-use crate::runtime::Place;
 
 const CANCEL: Entry = Entry {
     name: "calls.cancel",
@@ -35,14 +35,17 @@ pub(super) fn enter(table: &mut impl Table) {
     table.enter(Entry { name: "calls.start", scope: Scope::Call, session: true, about }, start);
     let about = "Waits for the end of a call that this connection started, or of a background call, and answers with its outcome; with \
                  `null` if it goes on after `timeout_ms`.";
-    table.enter(Entry { name: "calls.wait", scope: Scope::Call, session: true, about }, wait);
+    table.enter(Entry { name: "calls.wait", scope: Scope::Call, session: false, about }, wait);
     let about = "The output of a call that this connection started, or of a background call, from the chunk `from` on. With `wait_ms` it waits for the next.";
-    table.enter(Entry { name: "calls.output", scope: Scope::Call, session: true, about }, output);
+    table.enter(Entry { name: "calls.output", scope: Scope::Call, session: false, about }, output);
     let about = "A call of any session, while it runs and as long as the journal keeps it.";
     table.enter(Entry { name: "calls.get", scope: Scope::Observe, session: false, about }, get);
     let about = "The calls of all sessions: those that run, then those that the journal keeps, newest first.";
     table.enter(Entry { name: "calls.list", scope: Scope::Observe, session: false, about }, list);
     table.enter(CANCEL, cancel);
+    let about = "Makes a call that has ended again, as a background call in the folder of the first, and answers with its id. Its \
+                 arguments must have been kept.";
+    table.enter(Entry { name: "calls.retry", scope: Scope::Call, session: false, about }, retry);
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,7 +59,7 @@ struct Start {
     /// The limit of the call in milliseconds; that of the tool applies if it is shorter.
     #[serde(default)]
     timeout_ms: Option<u64>,
-    /// While a call with this key runs, another joins it.
+    /// For a day, all calls with this key are one.
     #[serde(default)]
     key: Option<String>,
     /// Words to find it by.
@@ -104,12 +107,11 @@ async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
         ..CallRequest::new(tool, arguments)
     };
     let handle = if background {
-        let runtime = client.control().runtime();
-        runtime
-            .background
-            .start(Place::of(&session.service().config()), request)
-            .await
-            .map_err(|fault| of_fault(&fault))?
+        let site = CallSite::of(&session.service().config());
+        let begun = client.control().runtime().background.start(site, request).await;
+        let begun = begun.map_err(|fault| of_fault(&fault))?;
+        let Some(handle) = begun.handle else { return Ok(Begun { call: begun.id }) };
+        handle
     } else {
         session.start(request)
     };
@@ -159,12 +161,7 @@ async fn outcome_of(client: &Arc<Client>, id: &str) -> Answer<Arc<Outcome>> {
     if let Some(handle) = running {
         return Ok(handle.outcome().await);
     }
-    match history::call(client.control(), id).await {
-        Some(row) if row.background => {
-            history::outcome(client.control(), id).await.map(Arc::new).ok_or_else(|| unknown(id))
-        }
-        _ => Err(unknown(id)),
-    }
+    history::outcome(client.control(), id).await.map(Arc::new).ok_or_else(|| unknown(id))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -258,4 +255,23 @@ async fn cancel(client: Arc<Client>, params: One) -> Answer<bool> {
     } else {
         Err(not_found(format!("there is no call {}; list them with `calls.list`", params.call)))
     }
+}
+
+async fn retry(client: Arc<Client>, params: One) -> Answer<Begun> {
+    let unknown = || not_found(format!("there is no call {}; list them with `calls.list`", params.call));
+    let row = history::call(client.control(), &params.call).await.ok_or_else(unknown)?;
+    if !row.state.is_some_and(State::is_final) {
+        return Err(not_found(format!("the call {} has not ended", params.call)));
+    }
+    let arguments = row.request.as_deref().and_then(|request| serde_json::from_str(request).ok());
+    let arguments = arguments.ok_or_else(|| {
+        not_found(format!("the arguments of the call {} were not kept; see `bodies` under [journal]", params.call))
+    })?;
+    let background = &client.control().runtime().background;
+    let caller = Caller { client: Some(NAME.to_owned()), tags: row.tags, ..Caller::default() };
+    let timeout = Some(Duration::from_millis(row.timeout_ms)).filter(|limit| !limit.is_zero());
+    let request = CallRequest { caller: Arc::new(caller), timeout, ..CallRequest::new(row.tool_name, arguments) };
+    let site = background.site(row.workspace.as_deref());
+    let begun = background.start(site, request).await.map_err(|fault| of_fault(&fault))?;
+    Ok(Begun { call: begun.id })
 }

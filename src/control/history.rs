@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::face::Control;
 use crate::call::{CallError, CallFilter, CallInfo, CallState};
 use crate::journal::{CallRow, Place, RowFilter, SqliteStore, State, Store};
-use crate::outcome::{Code, Fault, Metadata, Outcome};
+use crate::outcome::Outcome;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
 
@@ -14,6 +14,8 @@ use crate::threads::blocking;
 const MOST: usize = 10_000;
 /// How often the store is read for the end of a call that another process runs.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a call may not be in the store yet.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// A process whose calls run and that has shown no sign of life for longer is stale (specification 003).
 const STALE_MS: u64 = 60_000;
 
@@ -58,12 +60,16 @@ pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<Ca
     rows.iter().map(info).collect()
 }
 
-/// The outcome of a call that this process does not run, once it has one. `None` if there is no such call.
+/// The outcome of a background call that this process does not run, once it has one. `None` if there is no such call.
 pub(super) async fn outcome(control: &Arc<Control>, id: &str) -> Option<Outcome> {
+    // What another process has just begun may not be in the store yet.
+    let mut patience = PATIENCE;
     loop {
-        let row = call(control, id).await?;
-        if row.state.is_some_and(State::is_final) {
-            return Some(outcome_of(&row));
+        match call(control, id).await {
+            Some(row) if !row.background => return None,
+            Some(row) if row.state.is_some_and(State::is_final) => return Some(row.outcome()),
+            Some(_) => {}
+            None => patience = patience.checked_sub(LOOK)?,
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -87,7 +93,7 @@ pub fn info(row: &CallRow) -> CallInfo {
     let since = end.saturating_sub(row.created_at) as f64;
     #[expect(clippy::cast_precision_loss, reason = "a time in microseconds")]
     let duration_ms = row.duration_us.map_or(since, |time| time as f64 / 1000.0);
-    let error = row.error.clone().map(|message| CallError { code: code_of(row), message });
+    let error = row.error.clone().map(|message| CallError { code: row.code(), message });
     CallInfo {
         call_id: row.id.clone(),
         tool: row.tool_name.clone(),
@@ -112,10 +118,6 @@ fn is_stale(row: &CallRow) -> bool {
     row.last_heartbeat.is_some_and(|beat| unix_ms().saturating_sub(beat) > STALE_MS)
 }
 
-fn code_of(row: &CallRow) -> Code {
-    row.code.as_deref().and_then(Code::of_word).unwrap_or(Code::SystemError)
-}
-
 fn stored(state: CallState) -> &'static [State] {
     match state {
         CallState::Queued => &[State::Created, State::Orphaned],
@@ -125,27 +127,4 @@ fn stored(state: CallState) -> &'static [State] {
         CallState::Failed => &[State::Failed],
         CallState::Cancelled => &[State::Cancelled],
     }
-}
-
-/// The outcome of a call that has ended, as far as it was kept.
-fn outcome_of(row: &CallRow) -> Outcome {
-    let metadata = row.metadata.as_deref().and_then(|metadata| serde_json::from_str(metadata).ok());
-    let metadata: Metadata = metadata.unwrap_or_default();
-    let ended = match (row.state, &row.response) {
-        (Some(State::Complete), Some(result)) => serde_json::from_str(result).map_err(|_| lost()),
-        (Some(State::Complete), None) => Err(lost()),
-        _ => {
-            let kept = row.fault.as_deref().and_then(|fault| serde_json::from_str(fault).ok());
-            let message = || row.error.clone().or_else(|| row.cancelled.clone().map(|by| format!("cancelled by {by}")));
-            Err(kept.unwrap_or_else(|| Fault::new(code_of(row), message().unwrap_or_default())))
-        }
-    };
-    let latency = Duration::from_micros(row.duration_us.unwrap_or_default());
-    Outcome { call_id: row.id.clone(), tool: row.tool_name.clone(), ended, latency, metadata }
-}
-
-fn lost() -> Fault {
-    let message =
-        "the call is complete, and its result was not kept; set `bodies = \"all\"` under [journal] to keep results";
-    Fault::new(Code::SystemError, message)
 }

@@ -48,6 +48,9 @@ pub struct RunParams {
     /// Whether there is a person who answers [`ELICIT`].
     #[serde(default)]
     pub can_ask: bool,
+    /// For a day, all calls with this key are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Parameters of [`EVENT`], as a [`crate::pool::Listener`] receives them.

@@ -33,6 +33,7 @@ async fn run(client: Arc<Client>, params: RunParams) -> Answer<Json> {
         caller,
         listener,
         client: client.person(params.can_ask)?,
+        key: params.key,
         ..CallRequest::new(params.tool, params.arguments)
     };
     let outcome = session.call(request).await;

@@ -41,6 +41,8 @@ pub struct Invocation {
     pub timeout: Duration,
     /// Whether a running call waits for it.
     pub nested: bool,
+    /// Whether it goes on without its client.
+    pub background: bool,
     /// Receives its events.
     pub listener: Arc<dyn Listener>,
     /// Answers its requests, if the file has host access.
@@ -142,6 +144,8 @@ impl Pools {
             redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
             nested: invocation.nested,
+            // What is known of a call that goes on without its client is what is written down.
+            begins_at_once: invocation.background && tool.settings.effects.value == Effects::Once,
             output_limit: entry.config.limits.max_output.value.0,
             listener: invocation.listener,
             host: invocation.host,

@@ -10,6 +10,7 @@ use super::reader::{ReadError, Reader};
 use super::spool::{Position, Spool};
 use super::state::State;
 use super::store::{Batch, SqliteStore, Store, StoreError};
+use crate::process::edge;
 use crate::telemetry::unix_ms;
 
 /// How long records are gathered, so that most calls are one row that is written once.
@@ -101,6 +102,7 @@ impl Filler {
                 self.reader = Reader::at(before);
                 return Err(error);
             }
+            edge("filler.after-import");
             self.note(&read.batch);
             self.drop_segments()?;
         }

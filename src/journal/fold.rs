@@ -121,6 +121,7 @@ fn finish(row: &mut CallRow, one: &Finished<'_>) {
     row.pid = Some(one.pid).filter(|pid| *pid > 0).or(row.pid);
     row.cancelled = text(one.cancelled).or(row.cancelled.take());
     row.metadata = text(one.metadata);
+    row.workspace = text(one.workspace).or(row.workspace.take());
     row.retry_at = None;
     row.updated_at = one.at_ms;
     // What is lost with a damaged record.

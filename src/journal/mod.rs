@@ -6,6 +6,8 @@
 
 mod filler;
 mod fold;
+mod kept_outcome;
+mod keys;
 mod place;
 mod plan;
 mod reader;
@@ -30,7 +32,10 @@ use self::spool::Spool;
 use self::sync::Syncer;
 use crate::config::Config;
 use crate::process::Barrier;
+use crate::telemetry::unix_ms;
+use crate::threads::blocking;
 
+pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
 pub use self::record::{Accepted, Cancelling, Dispatched, Finished, Id, Printed, Record, Retrying};
 pub use self::recover::Recovered;
@@ -46,11 +51,13 @@ pub struct Journal {
     is_filling: AtomicBool,
     /// Brings it to the disk; started by the first call that wants that. Locked to start it or to copy the pointer.
     syncer: Mutex<Option<Arc<Syncer>>>,
+    /// The store, for what cannot wait for the thread. Locked while it is asked, on threads.
+    store: Arc<Mutex<Option<SqliteStore>>>,
 }
 
 impl Journal {
     /// The journal of this process, which holds the claim.
-    pub fn of_process(claim: Claim) -> Arc<Self> {
+    pub fn holding(claim: Claim) -> Arc<Self> {
         Self::new(claim, boot_id())
     }
 
@@ -58,7 +65,7 @@ impl Journal {
     pub fn for_config(config: &Config, claim: Option<Claim>) -> Option<Arc<Self>> {
         let claim = claim?;
         if config.journal.enabled.value {
-            return Some(Self::of_process(claim));
+            return Some(Self::holding(claim));
         }
         claim.clear();
         None
@@ -72,6 +79,7 @@ impl Journal {
             filling: Mutex::default(),
             is_filling: AtomicBool::new(false),
             syncer: Mutex::default(),
+            store: Arc::default(),
         })
     }
 
@@ -108,6 +116,38 @@ impl Journal {
     /// Where the person's journal lies.
     pub fn place(&self) -> &Place {
         &self.spool.claim().place
+    }
+
+    /// Takes a key for a request, unless another call has it. Says why that cannot be known.
+    pub async fn claim_key(&self, asked: Keyed) -> Result<Claimed, String> {
+        let (place, spool) = (self.place().clone(), self.spool.claim().name.clone());
+        self.on_store(move |store| store.claim_key(&asked, &spool, unix_ms(), &|name| place.is_held(name))).await
+    }
+
+    /// Gives a key back: its call was never begun.
+    pub async fn free_key(&self, tool: String, key: String, call: String) {
+        let freed = self.on_store(move |store| store.free_key(&tool, &key, &call)).await;
+        if let Err(why) = freed {
+            tracing::warn!(why, "an idempotency key stays taken for a day, though its call was not made");
+        }
+    }
+
+    /// Works on the store, on a thread.
+    async fn on_store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, String> {
+        let (store, path) = (Arc::clone(&self.store), self.place().store());
+        let working = blocking(move || -> Result<T, StoreError> {
+            let mut store = store.lock();
+            // One that fails is opened anew.
+            let mut open = store.take().map_or_else(|| SqliteStore::open(&path), Ok)?;
+            let done = work(&mut open)?;
+            *store = Some(open);
+            Ok(done)
+        });
+        let failed = |error: &dyn std::fmt::Display| format!("the journal cannot be asked: {error}");
+        working.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))
     }
 
     /// Goes on with the spools of processes that are gone. Blocks.

@@ -70,6 +70,14 @@ impl Place {
         locks.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
     }
 
+    /// Whether a process holds the spool of that name.
+    pub fn is_held(&self, name: &str) -> bool {
+        let keys = fs::read_dir(self.0.join("spool")).into_iter().flatten().flatten();
+        let mut locks =
+            keys.map(|key| key.path().join(format!("{name}.lock"))).filter_map(|path| File::open(path).ok());
+        locks.any(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
+    }
+
     /// The folder itself.
     pub fn folder(&self) -> &Path {
         &self.0

@@ -102,6 +102,8 @@ pub struct Finished<'a> {
     pub metadata: Option<&'a str>,
     /// The arguments with which it was accepted are kept: no secret can be among them.
     pub keeps_arguments: bool,
+    /// Where it could be run again, if it was not said when it was accepted.
+    pub workspace: Option<&'a str>,
 }
 
 /// A call will be tried again.
@@ -200,6 +202,7 @@ impl Record<'_> {
                 fields.option(12, one.cancelled);
                 fields.option(13, one.metadata);
                 fields.number(14, u64::from(one.keeps_arguments));
+                fields.option(15, one.workspace);
             }
             Self::Retrying(one) => {
                 fields.begin(4, &one.id, one.at_ms);
@@ -450,6 +453,7 @@ impl<'a> Finished<'a> {
             12 => self.cancelled = Some(field.text()?),
             13 => self.metadata = Some(field.text()?),
             14 => self.keeps_arguments = field.number() != 0,
+            15 => self.workspace = Some(field.text()?),
             _ => {}
         }
         Some(())

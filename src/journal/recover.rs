@@ -8,7 +8,7 @@ use super::plan::{Plan, plan};
 use super::reader::Reader;
 use super::state::State;
 use super::store::{Batch, CallRow, Change, SqliteStore, Store, StoreError};
-use crate::process::end_stray;
+use crate::process::{edge, end_stray};
 use crate::telemetry::unix_ms;
 
 /// How long a process that a dead hostler left has between SIGTERM and SIGKILL.
@@ -34,8 +34,11 @@ pub fn recover(own: &Claim, boot: &str) -> Result<Recovered, StoreError> {
     let mut store = SqliteStore::open(&own.place.store())?;
     for claim in abandoned {
         if bring(&claim, &mut store)? {
+            edge("recovery.after-import");
             settle(own, &claim.name, boot, &mut store, &mut recovered)?;
+            edge("recovery.after-plan");
             store.forget(&claim.name)?;
+            edge("recovery.before-clearing");
             claim.clear();
         }
     }

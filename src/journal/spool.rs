@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::place::Claim;
 use super::record::Record;
+use crate::process::edge;
 
 /// What each segment begins with; the boot id follows.
 pub const HEAD: &str = "hostler spool 1 ";
@@ -107,8 +108,10 @@ impl Spool {
         if let Some(trouble) = state.trouble.as_ref().filter(|trouble| Instant::now() < trouble.again) {
             return Err(trouble.what.clone());
         }
+        edge("spool.before-write");
         match self.write(&mut state) {
             Ok(()) => {
+                edge("spool.after-write");
                 self.is_dirty.store(false, Ordering::Release);
                 if let Some(trouble) = state.trouble.take() {
                     let dropped = std::mem::take(&mut state.dropped);

@@ -40,7 +40,7 @@ pub(super) fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de
 }
 
 /// The client's idempotency key for a call, in its `_meta`.
-const KEY: &str = "hostler/key";
+const KEYS: [&str; 2] = ["hostler/idempotencyKey", "hostler/key"];
 /// The client's tags for a call, a list of strings.
 const TAGS: &str = "hostler/tags";
 /// A W3C trace context.
@@ -50,7 +50,7 @@ const TRACE_STATE: &str = "tracestate";
 
 /// The idempotency key of a call.
 pub(super) fn key(meta: &RequestMetaObject) -> Option<String> {
-    meta.get(KEY)?.as_str().map(str::to_owned)
+    KEYS.iter().find_map(|name| meta.get(*name)?.as_str()).map(str::to_owned)
 }
 
 /// What the metadata of a call says.

@@ -186,6 +186,7 @@ impl Actor {
                     timeout: job.timeout,
                     repeatable: job.repeatable,
                     nested: job.nested,
+                    begins_at_once: job.begins_at_once,
                 };
                 job.redactor = self.learned.with(job.redactor.take());
                 self.redactor = job.redactor.clone().or_else(|| self.redactor.take());

@@ -105,6 +105,8 @@ pub struct CallSpec {
     pub repeatable: bool,
     /// Whether a running call waits for it: it takes no run permit and goes before other calls.
     pub nested: bool,
+    /// Whether it is only written to a worker that begins it at once: what was written may have begun, if hostler dies.
+    pub begins_at_once: bool,
 }
 
 /// An output of the machine, to be carried out in order.

@@ -17,7 +17,14 @@ pub(super) fn at(milliseconds: u64) -> Duration {
 }
 
 pub(super) fn call(number: u64) -> CallSpec {
-    CallSpec { call: CallId(number), session: SessionId(1), timeout: at(60_000), repeatable: false, nested: false }
+    CallSpec {
+        call: CallId(number),
+        session: SessionId(1),
+        timeout: at(60_000),
+        repeatable: false,
+        nested: false,
+        begins_at_once: false,
+    }
 }
 
 pub(super) fn answered(worker: WorkerId, call: u64) -> Event {

@@ -62,6 +62,8 @@ pub struct Job {
     pub repeatable: bool,
     /// Whether a running call waits for it.
     pub nested: bool,
+    /// Whether it is only written to a worker that begins it at once.
+    pub begins_at_once: bool,
     /// The most output to keep, in bytes.
     pub output_limit: usize,
     /// Redacts the tool's secrets.

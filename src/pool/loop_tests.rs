@@ -172,6 +172,7 @@ fn job(function: &str, number: u64) -> Job {
         timeout: Duration::from_secs(30),
         repeatable: false,
         nested: false,
+        begins_at_once: false,
         redactor: None,
         output_limit: 1000,
         audience: None,

@@ -57,7 +57,7 @@ impl Machine {
 }
 
 fn spec(call: CallId) -> CallSpec {
-    CallSpec { call, session: SessionId(1), timeout: at(1000), repeatable: false, nested: false }
+    CallSpec { call, session: SessionId(1), timeout: at(1000), repeatable: false, nested: false, begins_at_once: false }
 }
 
 fn submit(call: CallId) -> Event {

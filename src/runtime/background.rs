@@ -1,69 +1,28 @@
 //! Calls that go on without their client. Each runs in a workspace like that of the client, as long as such calls run in it.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::{Runtime, Workspace};
 use crate::builtin::Builtins;
-use crate::call::{CallHandle, CallRequest, Session};
-use crate::config::{Config, ConfigError, ConfigOptions, Environment};
+use crate::call::{CallHandle, CallRequest, Resumed, Session};
+use crate::config::call_site::CallSite;
+use crate::config::{Config, ConfigError, Environment};
+use crate::journal::{Claimed, Keyed, digest};
 use crate::outcome::{Code, Fault};
+use crate::process::edge;
 use crate::threads::blocking;
 
-/// Where a call runs: what a client's hostler is started with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Place {
-    directory: PathBuf,
-    options: ConfigOptions,
-}
-
-/// The same as it is written down: without variables, which may be secrets.
-#[derive(Serialize, Deserialize)]
-struct Written {
-    directory: PathBuf,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    config: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
-}
-
-impl Place {
-    /// That of a client with this configuration.
-    pub fn of(config: &Config) -> Self {
-        Self { directory: config.directory.clone(), options: config.options().clone() }
-    }
-
-    /// As it is written down.
-    pub fn written(&self) -> String {
-        let ConfigOptions { config, tools, timeout, .. } = &self.options;
-        let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        let absolute = |path: &PathBuf| self.directory.join(path);
-        let written = Written {
-            directory: self.directory.clone(),
-            config: config.as_ref().map(absolute),
-            tools: tools.iter().map(absolute).collect(),
-            timeout_ms,
-        };
-        serde_json::to_string(&written).unwrap_or_default()
-    }
-
-    /// As it was written down, with these variables.
-    pub fn read(written: Option<&str>, environment: &Arc<Environment>) -> Self {
-        let home = || environment.home().unwrap_or_else(|| Path::new("/").to_owned());
-        let read: Option<Written> = written.and_then(|written| serde_json::from_str(written).ok());
-        let Written { directory, config, tools, timeout_ms } =
-            read.unwrap_or_else(|| Written { directory: home(), config: None, tools: Vec::new(), timeout_ms: None });
-        let timeout = timeout_ms.map(Duration::from_millis);
-        Self { directory, options: ConfigOptions { config, tools, timeout, environment: Arc::clone(environment) } }
-    }
+/// A call that goes on.
+pub struct Begun {
+    /// Its id.
+    pub id: String,
+    /// The call, if it was begun now: one that was made before with its key is not.
+    pub handle: Option<CallHandle>,
 }
 
 /// The background calls of a process.
@@ -72,15 +31,23 @@ pub struct Background {
     /// The variables of calls whose client's are not known any more.
     environment: OnceLock<Arc<Environment>>,
     /// Where such calls run. Locked only to look up or to add.
-    open: Mutex<Vec<(Place, Weak<Workspace>)>>,
-    /// Locked while one is opened: calls of one place share it.
+    open: Mutex<Vec<(CallSite, Weak<Workspace>)>>,
+    /// How many calls go on.
+    running: watch::Sender<usize>,
+    /// Locked while one is opened: calls of one site share it.
     opening: AsyncMutex<()>,
 }
 
 impl Background {
     /// Those of a runtime.
     pub(super) fn of(runtime: Weak<Runtime>) -> Self {
-        Self { runtime, environment: OnceLock::new(), open: Mutex::default(), opening: AsyncMutex::default() }
+        Self {
+            runtime,
+            environment: OnceLock::new(),
+            open: Mutex::default(),
+            running: watch::Sender::new(0),
+            opening: AsyncMutex::default(),
+        }
     }
 
     /// Sets the variables of calls whose client's are not known any more.
@@ -88,26 +55,33 @@ impl Background {
         let _ = self.environment.set(environment);
     }
 
-    /// The place of a call that was written down.
-    pub fn place(&self, written: Option<&str>) -> Place {
+    /// The site of a call that was written down.
+    pub fn site(&self, written: Option<&str>) -> CallSite {
         let nothing = || Arc::<Environment>::default();
-        Place::read(written, &self.environment.get().cloned().unwrap_or_else(nothing))
+        CallSite::read(written, &self.environment.get().cloned().unwrap_or_else(nothing))
     }
 
     /// Starts a call, which goes on until it ends, whoever leaves. When this returns, it will not be lost.
-    pub async fn start(&self, place: Place, request: CallRequest) -> Result<CallHandle, Fault> {
+    pub async fn start(&self, site: CallSite, request: CallRequest) -> Result<Begun, Fault> {
         let Some(runtime) = self.runtime.upgrade() else {
             return Err(Fault::new(Code::ShuttingDown, "hostler is shutting down"));
         };
-        let app = self.workspace(&runtime, &place).await?;
+        let app = self.workspace(&runtime, &site).await?;
         app.calls.registry.asked_for(&request.tool).await;
+        let request = match self.claimed(&runtime, &app, request).await? {
+            Ok(request) => request,
+            Err(first) => return Ok(Begun { id: first, handle: None }),
+        };
         let hold = runtime.sessions.hold();
         let session = Session::open(Arc::clone(&app.calls));
-        let request = CallRequest { background: true, workspace: Some(place.written()), ..request };
+        let request = CallRequest { background: true, workspace: Some(site.written()), ..request };
         let handle = session.start(request);
         let observer = handle.observer();
+        self.running.send_modify(|count| *count += 1);
+        let running = self.running.clone();
         tokio::spawn(async move {
             let _ = handle.outcome().await;
+            running.send_modify(|count| *count -= 1);
             drop(session);
             if let Some(app) = Arc::into_inner(app) {
                 app.close().await;
@@ -118,23 +92,54 @@ impl Background {
             let fault = Fault::new(Code::ResourceExhausted, format!("{why}; a background call must be remembered"));
             return Err(fault);
         }
-        Ok(observer)
+        edge("background.before-acknowledgement");
+        Ok(Begun { id: observer.id().to_owned(), handle: Some(observer) })
     }
 
-    async fn workspace(&self, runtime: &Arc<Runtime>, place: &Place) -> Result<Arc<Workspace>, Fault> {
+    /// Ends the workers of all calls, and waits for what becomes of these.
+    pub(super) async fn end(&self, limit: Duration) {
+        let (Some(runtime), false) = (self.runtime.upgrade(), *self.running.borrow() == 0) else { return };
+        let ended = async {
+            runtime.pools.end().await;
+            let _ = self.running.subscribe().wait_for(|count| *count == 0).await;
+        };
+        let _ = tokio::time::timeout(limit, ended).await;
+    }
+
+    /// The request if it is the first with its key, or else the id of the call that was. Otherwise a repeated request would wait for
+    /// the end of the first to learn its id.
+    async fn claimed(
+        &self,
+        runtime: &Runtime,
+        app: &Workspace,
+        request: CallRequest,
+    ) -> Result<Result<CallRequest, String>, Fault> {
+        let (Some(key), Some(journal)) = (&request.key, &runtime.journal) else { return Ok(Ok(request)) };
+        let (tool, arguments) = app.calls.prepared(request.role, &request.tool, request.arguments.clone())?;
+        let arguments = serde_json::from_str(arguments.get()).unwrap_or_default();
+        let id = app.calls.new_id();
+        let asked = Keyed { tool, key: key.clone(), digest: digest(&arguments), call: id.clone() };
+        match journal.claim_key(asked).await {
+            Ok(Claimed::Known { is_same: true, call, .. }) => Ok(Err(call)),
+            // With other arguments, the call itself says so.
+            _ => Ok(Ok(CallRequest { resumed: Some(Resumed { id, attempts: 0, retries: 0 }), ..request })),
+        }
+    }
+
+    async fn workspace(&self, runtime: &Arc<Runtime>, site: &CallSite) -> Result<Arc<Workspace>, Fault> {
         let _one = self.opening.lock().await;
         let known = {
             let mut open = self.open.lock();
             open.retain(|(_, app)| app.strong_count() > 0);
-            open.iter().find(|(known, _)| known == place).and_then(|(_, app)| app.upgrade())
+            open.iter().find(|(known, _)| known == site).and_then(|(_, app)| app.upgrade())
         };
         if let Some(app) = known {
             return Ok(app);
         }
-        let (runtime, here, wanted) = (Arc::clone(runtime), Handle::current(), place.clone());
+        let (runtime, here, wanted) = (Arc::clone(runtime), Handle::current(), site.clone());
         let opening = blocking(move || {
             let _inside = here.enter();
-            let config = Config::load(&wanted.options, &wanted.directory)?;
+            let config = Config::load(wanted.options(), wanted.directory())?;
             let tools = Builtins::of(&config);
             Ok(Workspace::build_in(runtime, config, tools, Vec::new()))
         });
@@ -142,7 +147,7 @@ impl Background {
         let opened: Result<Workspace, ConfigError> = opening.map_err(|error| failed(error.to_string()))?.await;
         let app = Arc::new(opened.map_err(|error| Fault::new(Code::InvalidParams, error.to_string()))?);
         app.ask();
-        self.open.lock().push((place.clone(), Arc::downgrade(&app)));
+        self.open.lock().push((site.clone(), Arc::downgrade(&app)));
         Ok(app)
     }
 }

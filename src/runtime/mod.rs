@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-pub use background::{Background, Place};
+pub use background::Background;
 pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
@@ -27,6 +27,8 @@ use crate::journal::Journal;
 use crate::pool::BrokerHandle;
 use crate::process::Barrier;
 
+/// How long background calls have to end with hostler.
+const LAST_CALLS: Duration = Duration::from_millis(300);
 /// How long the end waits for the store. What it does not take then, another process brings there.
 const LAST_RECORDS: Duration = Duration::from_millis(400);
 
@@ -101,6 +103,7 @@ impl Runtime {
     /// Brings to the store what was written down of calls. Nothing may call a tool any more.
     pub(crate) async fn end_journal(&self) {
         if let Some(journal) = &self.journal {
+            self.background.end(LAST_CALLS).await;
             journal.end(LAST_RECORDS).await;
         }
     }

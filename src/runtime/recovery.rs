@@ -51,9 +51,9 @@ impl Runtime {
     async fn go_on(self: Arc<Self>, row: CallRow) {
         let pause = row.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        let place = self.background.place(row.workspace.as_deref());
+        let site = self.background.site(row.workspace.as_deref());
         let id = row.id.clone();
-        if let Err(fault) = self.background.start(place, request(row)).await {
+        if let Err(fault) = self.background.start(site, request(row)).await {
             tracing::warn!(call = id, %fault, "a recovered call cannot be run");
         }
     }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 
 use super::attach::{Link, Start};
 use super::message::{self, LOG, Line, OPEN, Refusal, Said};
-use super::start::{Unshared, find};
+use super::start::{Unshared, find, find_or_start};
 use crate::call::Elicited;
 use crate::control::{ELICIT, EVENT, Event, LIST, ListParams, Question, RUN, RunParams, SHOW, ToolParams};
 use crate::outcome::Outcome;
@@ -32,6 +32,13 @@ pub fn open_session(start: &Start<'_>) -> Result<Option<Opened>, Unshared> {
     let Some(stream) = find(&start.place()?)? else { return Ok(None) };
     let Link { stream, lines } = Link::open(stream, start, OPEN, &[])?;
     Ok(Some(Opened { stream, lines }))
+}
+
+/// The same, of one that is started if none runs.
+pub fn open_or_start(start: &Start<'_>) -> Result<Opened, Unshared> {
+    let stream = find_or_start(&start.place()?, start.environment, &mut || false)?;
+    let Link { stream, lines } = Link::open(stream, start, OPEN, &[])?;
+    Ok(Opened { stream, lines })
 }
 
 /// What a command does with what happens before an answer.

@@ -22,7 +22,7 @@ mod start;
 mod stderr;
 
 pub use attach::{Alone, Start, Wanted, attach};
-pub use command_session::{CommandSession, Hears, Opened, Unanswered, open_session};
+pub use command_session::{CommandSession, Hears, Opened, Unanswered, open_or_start, open_session};
 pub use host::{open_log, run};
 pub use key::{build, own_key, reach_key};
 pub use place::Place;

@@ -121,7 +121,7 @@ pub(in crate::cli) struct Calls {
 /// What `hostler calls` does; without one of them it lists.
 #[derive(Debug, clap::Subcommand)]
 pub(in crate::cli) enum CallsOf {
-    /// List calls that run and calls that ended lately, newest first
+    /// List calls that run, then calls that have ended, newest first
     List {
         /// Only calls of this tool, by its full name
         #[arg(long, value_name = "TOOL")]
@@ -139,17 +139,35 @@ pub(in crate::cli) enum CallsOf {
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
     },
+    /// Wait for the end of a background call, and print its result as `hostler call` does
+    Wait {
+        /// Its id, or the beginning of it
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        /// Stop waiting after this time, such as 30s
+        #[arg(long, value_name = "TIME", value_parser = limit)]
+        timeout: Option<Duration>,
+    },
+    /// Make a call that has ended again, as a background call, and print its id
+    Retry {
+        /// Its id, or the beginning of it
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+    },
     /// Cancel a running call
     Cancel {
         /// Its id, or the beginning of it
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
     },
-    /// Print what a running call prints, from now on to its end
+    /// Print what a call has printed, or what a running one prints from now on to its end
     Output {
         /// Its id, or the beginning of it
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
+        /// Go on to its end
+        #[arg(long, short)]
+        follow: bool,
     },
 }
 
@@ -305,6 +323,15 @@ pub(in crate::cli) struct Call {
     /// Print a JSON object with `tool_success` and the result or error
     #[arg(long, conflicts_with = "json")]
     pub envelope: bool,
+    /// Start the call in your shared hostler, print its id, and leave; `hostler calls wait ID` waits for it
+    #[arg(long, conflicts_with_all = ["standalone", "envelope"])]
+    pub background: bool,
+    /// Make the call once for this key, however often it is asked for within a day
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// How often a background call is tried again after a fault that may not come again
+    #[arg(long, value_name = "COUNT", requires = "background")]
+    pub max_retries: Option<u32>,
     /// Do not use your shared hostler, should one run
     #[arg(long)]
     pub standalone: bool,

@@ -8,6 +8,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use super::keys::{Claimed, Keyed};
 use super::spool::Position;
 use super::state::State;
 
@@ -127,6 +128,19 @@ pub trait Store: Send {
 
     /// Up to where a spool is in the store.
     fn imported(&mut self, spool: &str) -> Result<Position, StoreError>;
+
+    /// Takes a key for a request of the process of a spool, unless another call has it. `is_held` says whether the process of a spool
+    /// lives.
+    fn claim_key(
+        &mut self,
+        asked: &Keyed,
+        spool: &str,
+        now_ms: u64,
+        is_held: &dyn Fn(&str) -> bool,
+    ) -> Result<Claimed, StoreError>;
+
+    /// Gives a key back: its call was never begun.
+    fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError>;
 
     /// Forgets a spool whose files are gone.
     fn forget(&mut self, spool: &str) -> Result<(), StoreError>;

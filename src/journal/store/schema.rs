@@ -55,6 +55,15 @@ CREATE TABLE tool_calls (
 ) STRICT;
 CREATE INDEX tool_calls_open ON tool_calls (spool) WHERE state IN ('created', 'running', 'orphaned', 'stale');
 CREATE INDEX tool_calls_by_tool ON tool_calls (tool_name, number);
+CREATE TABLE keys (
+    tool TEXT NOT NULL,
+    key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    spool TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tool, key)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE spools (
     name TEXT PRIMARY KEY,
     segment INTEGER NOT NULL,

@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, Trans
 
 use super::schema::{self, Known, VERSION};
 use super::{Batch, CallRow, Change, RowFilter, Store, StoreError};
+use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::spool::Position;
 use crate::journal::state::State;
 
@@ -69,7 +70,11 @@ impl SqliteStore {
     fn at(path: &Path) -> Result<Result<Self, i64>, StoreError> {
         let failed = |source| StoreError::System { path: path.to_owned(), source };
         // Private from its first byte on; the files beside it get its permissions.
-        OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(failed)?;
+        // Only here it is opened otherwise: to close it would give up the locks that this process has on it.
+        match OpenOptions::new().append(true).create_new(true).mode(0o600).open(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => {}
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(PATIENCE)?;
@@ -136,6 +141,43 @@ impl Store for SqliteStore {
         let found =
             select.query_row([spool], |row| Ok(Position { segment: unsigned(row, 0)?, offset: unsigned(row, 1)? }));
         Ok(found.optional()?.unwrap_or_default())
+    }
+
+    fn claim_key(
+        &mut self,
+        asked: &Keyed,
+        spool: &str,
+        now_ms: u64,
+        is_held: &dyn Fn(&str) -> bool,
+    ) -> Result<Claimed, StoreError> {
+        let transaction = self.begin()?;
+        let known = transaction
+            .prepare_cached("SELECT digest, call_id, spool, created_at FROM keys WHERE tool = ?1 AND key = ?2")?
+            .query_row([&asked.tool, &asked.key], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, unsigned(row, 3)?))
+            })
+            .optional()?;
+        if let Some((digest, call, holder, since)) = known
+            && call != asked.call
+            && now_ms.saturating_sub(since) < REMEMBERED_MS
+        {
+            let sql = format!("SELECT {COLUMNS} FROM tool_calls WHERE id = ?1");
+            let row = transaction.prepare_cached(&sql)?.query_row([&call], row).optional()?;
+            // One that died between taking the key and writing its call down has not begun it.
+            if row.is_some() || holder == spool || is_held(&holder) {
+                return Ok(Claimed::Known { call, is_same: digest == asked.digest, row: row.map(Box::new) });
+            }
+        }
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO keys (tool, key, digest, call_id, spool, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .execute(params![asked.tool, asked.key, asked.digest, asked.call, spool, number(now_ms)])?;
+        transaction.commit()?;
+        Ok(Claimed::First)
+    }
+
+    fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM keys WHERE tool = ?1 AND key = ?2 AND call_id = ?3", [tool, key, call])?;
+        Ok(())
     }
 
     fn forget(&mut self, spool: &str) -> Result<(), StoreError> {
@@ -280,27 +322,30 @@ fn tagged<'a>(tags: &'a [String], name: &str) -> Option<&'a str> {
 }
 
 fn apply(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqlite::Result<()> {
-    if change.is_new { insert(transaction, spool, change) } else { update(transaction, spool, change) }
+    // A call that another process goes on with is accepted again, under its id.
+    let is_there = !(change.is_new && insert(transaction, spool, change)?);
+    if is_there && !update(transaction, spool, change)? {
+        // The record of its acceptance is lost, or it has ended before.
+        insert(transaction, spool, change)?;
+    }
+    Ok(())
 }
 
-fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqlite::Result<()> {
+/// Whether there was no such call.
+fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqlite::Result<bool> {
     let one = &change.row;
     let tags = (!one.tags.is_empty()).then(|| serde_json::to_string(&one.tags).unwrap_or_default());
     let output = one.output.as_deref().or((!change.printed.is_empty()).then_some(&*change.printed)).map(end);
     #[expect(clippy::cast_precision_loss, reason = "a time limit")]
     let seconds = one.timeout_ms as f64 / 1000.0;
-    // A call that another process goes on with is accepted again, under its id.
-    transaction
+    let inserted = transaction
         .prepare_cached(
-            "INSERT INTO tool_calls (id, prompt_id, block_id, api_tool_call_id, tool_name, state, request, response, error,
+            "INSERT OR IGNORE INTO tool_calls (id, prompt_id, block_id, api_tool_call_id, tool_name, state, request, response, error,
                 pid, started_at, timeout_at, retry_count, last_heartbeat, output_stream, max_retries, timeout_seconds, created_at,
                 updated_at, code, fault, retry_at, process_started, boot_id, duration_us, attempt, effects, level, background,
                 session, client, tags, traceparent, key, tool_version, workspace, cancelled, metadata, spool, has_secrets)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-                ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)
-             ON CONFLICT (id) DO UPDATE SET spool = excluded.spool, state = excluded.state, updated_at = excluded.updated_at,
-                retry_at = NULL
-             WHERE state IN ('created', 'running', 'orphaned', 'stale') AND excluded.spool <> spool",
+                ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)",
         )?
         .execute(params![
             one.id,
@@ -344,11 +389,11 @@ fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             spool,
             one.has_secrets,
         ])?;
-    Ok(())
+    Ok(inserted > 0)
 }
 
-/// What the records do not say stays, except for what ends with a call or an attempt: its arguments, its fault, its pause.
-fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqlite::Result<()> {
+/// Whether there is such a call that has not ended, or ends with this. What the records do not say stays, except for what ends with a call or an attempt: its arguments, its fault, its pause.
+fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqlite::Result<bool> {
     let one = &change.row;
     let drops_request = one.state.is_some_and(State::is_final) && !change.keeps_request;
     let changed = transaction
@@ -360,8 +405,8 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
                 retry_count = max(retry_count, ?14), retry_at = ?15, attempt = max(attempt, ?16),
                 duration_us = coalesce(?17, duration_us), cancelled = coalesce(?18, cancelled), metadata = coalesce(?19, metadata),
                 updated_at = ?20, output_stream = coalesce(?21, output_stream), last_heartbeat = coalesce(?13, last_heartbeat),
-                spool = ?22
-             WHERE id = ?1",
+                spool = ?22, workspace = coalesce(?23, workspace)
+             WHERE id = ?1 AND (state IN ('created', 'running', 'orphaned', 'stale') OR ?24)",
         )?
         .execute(params![
             one.id,
@@ -386,10 +431,11 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             number(one.updated_at),
             one.output.as_deref().map(end),
             spool,
+            one.workspace,
+            one.state.is_some_and(State::is_final),
         ])?;
     if changed == 0 {
-        // The record of its acceptance is lost.
-        return insert(transaction, spool, change);
+        return Ok(false);
     }
     if !change.printed.is_empty() && one.output.is_none() {
         let before: Option<String> = transaction
@@ -400,7 +446,7 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             .prepare_cached("UPDATE tool_calls SET output_stream = ?2 WHERE id = ?1")?
             .execute(params![one.id, end(&output)])?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The end of an output that is kept.

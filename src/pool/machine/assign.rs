@@ -68,6 +68,9 @@ impl Machine {
         let mut roomy = self.workers.iter().filter(|(_, worker)| takes(worker));
         let (id, worker) = roomy.clone().find(|(_, worker)| begins(worker)).or_else(|| roomy.next())?;
         let begins = worker.line.len() < concurrency;
+        if !begins && queued.spec.begins_at_once && !sabotaged!(self, WriteAheadAnyway) {
+            return None;
+        }
         if queued.spec.nested {
             return Some(*id);
         }

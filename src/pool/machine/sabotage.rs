@@ -49,11 +49,13 @@ pub(in crate::pool) enum Mutant {
     DropReturned,
     /// A session may fill the queue for good.
     FavourTheFirst,
+    /// A call that must begin at once is written behind another.
+    WriteAheadAnyway,
 }
 
 #[cfg(test)]
 impl Mutant {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::DropRequeue,
         Self::AnswerTwice,
         Self::ForgetTimer,
@@ -69,5 +71,6 @@ impl Mutant {
         Self::ParkWithPermit,
         Self::DropReturned,
         Self::FavourTheFirst,
+        Self::WriteAheadAnyway,
     ];
 }

@@ -18,8 +18,9 @@ impl World {
         let call = CallId(self.calls.len() as u64);
         let timeout = Duration::from_millis(20 + self.chance.below(200));
         let session = SessionId(self.chance.below(3));
-        let spec =
-            CallSpec { call, session, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
+        let (repeatable, nested) = (self.chance.one_in(3), self.chance.one_in(6));
+        let begins_at_once = self.chance.one_in(4);
+        let spec = CallSpec { call, session, timeout, repeatable, nested, begins_at_once };
         self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None, asks: false });
         let waiting: Vec<CallId> = self.pools[pool].waiting().collect();
         let mut held = BTreeMap::from([(session, 0)]);

@@ -172,6 +172,9 @@ impl World {
         assert!(held.ready && !held.stopping && !is_ending, "sent to a worker that takes no calls");
         held.line.push_back(call);
         self.begin(pool, worker);
+        let papers = &self.calls[&call];
+        let has_begun = papers.begun_in.contains(&(pool, worker));
+        assert!(has_begun || !papers.spec.begins_at_once, "{call:?} was written ahead");
     }
 
     /// A worker begins the first call of its line.

@@ -1,0 +1,77 @@
+//! A request with an idempotency key, held against what the journal knows of it: one of a day makes the call, the others get its
+//! outcome, whichever hostler of the person they come to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::handle::RunningCall;
+use super::service::CallService;
+use crate::journal::{CallRow, Claimed, Journal, Keyed, State, difference, digest};
+use crate::outcome::{Code, Fault, Outcome};
+use crate::process::edge;
+
+/// How often the store is read for the end of a call that another process makes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What becomes of a request with a key.
+pub(super) enum Ruling {
+    /// It is the first: the call is made.
+    Make,
+    /// The outcome of the first.
+    Known(Box<Outcome>),
+}
+
+/// Decides what becomes of a request. Waits for the first, if that is under way.
+pub(super) async fn rule(
+    service: &CallService,
+    journal: &Journal,
+    running: &RunningCall,
+    tool: &str,
+    key: &str,
+    arguments: &RawValue,
+) -> Result<Ruling, Fault> {
+    let own: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
+    let asked = Keyed { tool: tool.to_owned(), key: key.to_owned(), digest: digest(&own), call: running.id.clone() };
+    loop {
+        let claimed = journal.claim_key(asked.clone()).await.map_err(|why| {
+            Fault::new(Code::ResourceExhausted, format!("{why}; a call with an idempotency key is not made without it"))
+        })?;
+        let (call, row) = match claimed {
+            Claimed::First => {
+                edge("key.claimed");
+                return Ok(Ruling::Make);
+            }
+            Claimed::Known { is_same: false, row, call } => return Err(differs(key, &call, row.as_deref(), &own)),
+            Claimed::Known { call, row, .. } => (call, row),
+        };
+        if let Some(first) = service.watch.handle(&call) {
+            return Ok(Ruling::Known(Box::new((*first.outcome().await).clone())));
+        }
+        if let Some(row) = row.filter(|row| row.state.is_some_and(State::is_final)) {
+            return Ok(Ruling::Known(Box::new(row.outcome())));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn differs(key: &str, call: &str, first: Option<&CallRow>, second: &Value) -> Fault {
+    let first = first.and_then(|row| row.request.as_deref()).and_then(|request| serde_json::from_str(request).ok());
+    let names = first.map(|first: Value| difference(&first, second)).unwrap_or_default();
+    let names = if names.is_empty() { String::new() } else { format!(" (they differ in {})", names.join(", ")) };
+    let message = format!(
+        "the idempotency key {key:?} belongs to the call {call} with other arguments{names}; use another key for another call"
+    );
+    Fault::new(Code::InvalidParams, message)
+}
+
+impl RunningCall {
+    /// Its key may be used again if it was never sent to its tool.
+    pub(super) fn gives_key_back(self: &Arc<Self>, journal: &Arc<Journal>, tool: &str, key: Option<&str>) {
+        let Some(key) = key.filter(|_| !self.was_sent()) else { return };
+        let (journal, tool, key, id) = (Arc::clone(journal), tool.to_owned(), key.to_owned(), self.id.clone());
+        tokio::spawn(async move { journal.free_key(tool, key, id).await });
+    }
+}

@@ -1,0 +1,80 @@
+//! The calls that commands look up: those of the shared hostler if one runs, else those that the journal has.
+
+use serde_json::json;
+
+use super::shared::{own, refusal};
+use super::style::Refusal;
+use crate::call::{CallFilter, CallInfo};
+use crate::config::Environment;
+use crate::control::{Connection, kept_call};
+use crate::journal::{Place, RowFilter, SqliteStore, State, Store, StoreError};
+
+/// Where calls are looked up.
+pub(super) enum KnownCalls {
+    /// The shared hostler, which also reads the journal.
+    Running(Connection),
+    /// The journal alone.
+    Kept(SqliteStore),
+}
+
+impl KnownCalls {
+    /// `None` if no hostler runs and none has written a journal.
+    pub fn find(environment: &Environment) -> Result<Option<Self>, Refusal> {
+        if let Some(connection) = own(environment)? {
+            return Ok(Some(Self::Running(connection)));
+        }
+        let store = SqliteStore::open_to_read(&Place::of(environment).store()).map_err(|error| unreadable(&error))?;
+        Ok(store.map(Self::Kept))
+    }
+
+    /// Those that match, the newest first.
+    pub fn list(&mut self, filter: &CallFilter) -> Result<Vec<CallInfo>, Refusal> {
+        match self {
+            Self::Running(connection) => connection.call("calls.list", filter).map_err(refusal),
+            Self::Kept(store) => {
+                let is_open = filter.states.is_some();
+                let states = if is_open { vec![State::Created, State::Running] } else { Vec::new() };
+                let limit = filter.limit.unwrap_or(usize::MAX >> 1);
+                let wanted = RowFilter { tool: filter.tool.clone(), states, limit, ..RowFilter::default() };
+                Ok(store.calls(&wanted).map_err(|error| unreadable(&error))?.iter().map(kept_call).collect())
+            }
+        }
+    }
+
+    /// The call whose id begins so.
+    pub fn one(&mut self, begin: &str) -> Result<CallInfo, Refusal> {
+        let unknown = || Refusal::not_found(format!("there is no call {begin}"), "`hostler calls` lists them");
+        let calls = self.list(&CallFilter::default())?;
+        let mut found = calls.into_iter().filter(|call| call.call_id.starts_with(begin));
+        let first = found.next().ok_or_else(unknown)?;
+        if found.next().is_some() {
+            return Err(Refusal::new(format!("several calls begin with {begin}"), "write more of the id"));
+        }
+        self.whole(first)
+    }
+
+    /// The same call with all that is kept of it.
+    fn whole(&mut self, call: CallInfo) -> Result<CallInfo, Refusal> {
+        match self {
+            Self::Running(connection) => connection.call("calls.get", &json!({"call": call.call_id})).map_err(refusal),
+            Self::Kept(store) => {
+                let row = store.call(&call.call_id).map_err(|error| unreadable(&error))?;
+                Ok(row.as_ref().map_or(call, kept_call))
+            }
+        }
+    }
+
+    /// The shared hostler, which an order needs.
+    pub fn running(&mut self) -> Result<&mut Connection, Refusal> {
+        match self {
+            Self::Running(connection) => Ok(connection),
+            Self::Kept(_) => {
+                Err(Refusal::not_found("no shared hostler is running", "a client's `hostler serve` starts one"))
+            }
+        }
+    }
+}
+
+fn unreadable(error: &StoreError) -> Refusal {
+    Refusal::system("the journal of calls cannot be read", std::io::Error::other(error.to_string()))
+}
