@@ -10,6 +10,7 @@ pub mod icon;
 pub mod load;
 pub mod mcp;
 pub mod origin;
+mod otel;
 pub mod section;
 pub mod journal;
 pub mod shared;

@@ -135,7 +135,7 @@ class Exported(unittest.IsolatedAsyncioTestCase):
 
     def test_the_end_of_a_command_exports_what_waits(self):
         collector = Collector(self)
-        for env in ({"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address + "/"},
+        for env in ({"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address + "/", "OTEL_TRACES_EXPORTER": "otlp,console"},
                     {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.address + "/v1/traces"}):
             collector.requests.clear()
             done = run("call", "one.add", "a=1", "--json", "--tools", self.tools, env=environment(**env))
@@ -146,18 +146,26 @@ class Exported(unittest.IsolatedAsyncioTestCase):
     def test_what_switches_it_off_or_cannot_be_used(self):
         collector = Collector(self)
         for env, said in [({"OTEL_SDK_DISABLED": "true"}, ""), ({"OTEL_TRACES_EXPORTER": "none"}, ""),
-                          ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "hostler speaks HTTP"),
-                          ({"OTEL_EXPORTER_OTLP_ENDPOINT": "not an address"}, "not an HTTP address")]:
+                          ({"OTEL_TRACES_EXPORTER": "console"}, ""),
+                          ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "hostler speaks http/protobuf"),
+                          ({"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is http/json"),
+                          ({"OTEL_EXPORTER_OTLP_ENDPOINT": "not an address"}, "OTEL_EXPORTER_OTLP_ENDPOINT is not an HTTP address"),
+                          # Ports are sixteen bits; another one was taken as 80, which got the headers.
+                          ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:99999"}, "TRACES_ENDPOINT is not an HTTP address"),
+                          ({"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address + "?a=b"}, "not an HTTP address"),
+                          ({"OTEL_EXPORTER_OTLP_HEADERS": "a b=c"}, "OTEL_EXPORTER_OTLP_HEADERS: an entry has a name"),
+                          ({"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "host=evil.example"}, "OTEL_EXPORTER_OTLP_TRACES_HEADERS: `host`")]:
             env = environment(**{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, **env})
             done = run("call", "one.add", "a=1", "--json", "--tools", self.tools, env=env)
             self.assertEqual((done.returncode, json.loads(done.stdout)["metadata"].get("traceparent")), (0, None))
             listed = run("list", "--tools", self.tools, env=env)
             self.assertIn(said, listed.stderr)
+            self.assertEqual(listed.stderr.count("spans are not exported"), bool(said))
         self.assertEqual(collector.requests, [])
-        wrong = config_file(self.folder, '[telemetry]\notlp = "localhost:4318"\n')
-        done = run("list", "--config", wrong)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("`telemetry.otlp`: expected the HTTP address of a collector", done.stderr)
+        for address in ("localhost:4318", "http://127.0.0.1:65536", "http://127.0.0.1/?key=1"):
+            done = run("list", "--config", config_file(self.folder, f'[telemetry]\notlp = "{address}"\n'))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("`telemetry.otlp`: expected the HTTP address of a collector", done.stderr)
 
     def test_no_collector_holds_up_a_call(self):
         """One that is away, hangs, refuses, fails or redirects; and the end comes within a second."""
