@@ -12,6 +12,8 @@ const KIND_INTERNAL: u64 = 1;
 const KIND_SERVER: u64 = 2;
 const STATUS_ERROR: u64 = 2;
 const SCOPE: &str = "hostler";
+/// The most bytes of a resource's attributes. One that does not fit is left out whole.
+const MOST_RESOURCE: usize = 64 << 10;
 
 /// A message that is being written.
 struct Message<'a>(&'a mut Vec<u8>);
@@ -119,8 +121,12 @@ pub fn add(batch: &mut Vec<u8>, span: &Span<'_>) {
 pub fn request(resource: &[(String, String)], batch: &[u8]) -> Vec<u8> {
     let of_resource = message(|out| {
         out.within(1, |out| {
+            let mut room = MOST_RESOURCE;
             for (name, value) in resource {
-                out.attribute(1, name, &Value::String(value));
+                if let Some(left) = room.checked_sub(name.len() + value.len()) {
+                    room = left;
+                    out.attribute(1, name, &Value::String(value));
+                }
             }
         });
     });

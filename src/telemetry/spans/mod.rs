@@ -3,11 +3,14 @@
 //!
 //! The crates of OpenTelemetry read the variables of the process, which here are those of one client of many.
 
+mod collector;
 mod encode;
 mod send;
+mod span;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,7 +18,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+pub use self::collector::Collector;
 use self::send::{Sender, Sent};
+pub use self::span::{Span, Value};
 
 /// Spans that wait at most. One takes half a KB, and 5 KB at most.
 const MOST: usize = 8192;
@@ -37,74 +42,6 @@ static EXPORTERS: Mutex<Vec<Weak<SpanExporter>>> = Mutex::new(Vec::new());
 static EXPORTED: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Where spans go, and what they say of their process.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Collector {
-    /// The address that takes traces.
-    pub address: String,
-    /// Headers of each request, which may be secret.
-    pub headers: Vec<(String, String)>,
-    /// The longest that a request may take.
-    pub timeout: Duration,
-    /// Attributes of the resource, `service.name` among them.
-    pub resource: Vec<(String, String)>,
-}
-
-impl fmt::Debug for Collector {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Collector").field("address", &self.shown()).finish_non_exhaustive()
-    }
-}
-
-impl Collector {
-    /// The address without what may be secret in it.
-    fn shown(&self) -> String {
-        let address = self.address.split(['?', '#']).next().unwrap_or_default();
-        match address.split_once("://") {
-            Some((scheme, rest)) => {
-                let host = rest.find('/').unwrap_or(rest.len());
-                let from = rest[..host].rfind('@').map_or(0, |at| at + 1);
-                format!("{scheme}://{}", &rest[from..])
-            }
-            None => address.to_owned(),
-        }
-    }
-}
-
-/// An ended call as a span.
-#[derive(Debug, Clone, Copy)]
-pub struct Span<'a> {
-    /// The trace, in hexadecimal, as are the other ids.
-    pub trace: &'a str,
-    /// Its own id.
-    pub id: &'a str,
-    /// The span in which it was made.
-    pub parent: Option<&'a str>,
-    /// The `tracestate` of its trace.
-    pub state: Option<&'a str>,
-    /// Its name.
-    pub name: &'a str,
-    /// Whether it answers a request of another process.
-    pub is_server: bool,
-    /// Nanoseconds since 1970.
-    pub began: u64,
-    /// The same.
-    pub ended: u64,
-    /// What is known of it.
-    pub attributes: &'a [(&'static str, Value<'a>)],
-    /// Why it failed.
-    pub error: Option<&'a str>,
-}
-
-/// The value of an attribute.
-#[derive(Debug, Clone, Copy)]
-pub enum Value<'a> {
-    String(&'a str),
-    Bool(bool),
-    Int(i64),
-    Double(f64),
-}
-
 /// Sends spans to one collector.
 pub struct SpanExporter {
     collector: Collector,
@@ -121,7 +58,8 @@ struct Queue {
     count: usize,
     /// Whether the thread runs.
     has_thread: bool,
-    is_sending: bool,
+    /// The spans that it sends.
+    sending: usize,
     /// Until when everything is to be sent.
     flush_until: Option<Instant>,
     said: Option<Instant>,
@@ -186,6 +124,7 @@ impl SpanExporter {
     }
 
     fn work(self: Arc<Self>) {
+        let _panicked = Panicked(&self);
         let mut sender = Sender::to(&self.collector);
         while let Some(batch) = self.next() {
             let count = batch.count as u64;
@@ -204,7 +143,7 @@ impl SpanExporter {
     /// The next batch; `None` ends the thread.
     fn next(&self) -> Option<Batch> {
         let mut queue = self.queue.lock();
-        queue.is_sending = false;
+        queue.sending = 0;
         self.changed.notify_all();
         while queue.waiting.is_empty() {
             let is_late = self.changed.wait_for(&mut queue, IDLE).timed_out();
@@ -215,8 +154,12 @@ impl SpanExporter {
         }
         let is_few = |queue: &mut Queue| queue.count < BATCH && queue.flush_until.is_none();
         self.changed.wait_while_for(&mut queue, is_few, DELAY);
-        queue.is_sending = true;
-        queue.take()
+        let Some(batch) = queue.take() else {
+            queue.has_thread = false;
+            return None;
+        };
+        queue.sending = batch.count;
+        Some(batch)
     }
 
     /// Sends a batch, again after a while where that may help.
@@ -259,17 +202,32 @@ impl SpanExporter {
         let mut queue = self.queue.lock();
         queue.flush_until = Some(until);
         self.changed.notify_all();
-        let is_under_way = |queue: &mut Queue| queue.has_thread && (queue.is_sending || !queue.waiting.is_empty());
+        let is_under_way = |queue: &mut Queue| queue.has_thread && (queue.sending > 0 || !queue.waiting.is_empty());
         self.changed.wait_while_until(&mut queue, is_under_way, until);
         queue.flush_until = None;
         let rest = mem::take(&mut queue.count);
         queue.waiting.clear();
-        let is_late = queue.is_sending;
+        let is_late = queue.sending > 0;
         drop(queue);
         DROPPED.fetch_add(rest as u64, Ordering::Relaxed);
         if rest > 0 || is_late {
             self.say("hostler ended before the collector had taken them");
         }
+    }
+}
+
+/// Held by a thread that sends. If it panics, its batch is lost, and the next span starts another thread.
+struct Panicked<'a>(&'a SpanExporter);
+
+impl Drop for Panicked<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let mut queue = self.0.queue.lock();
+        queue.has_thread = false;
+        DROPPED.fetch_add(mem::take(&mut queue.sending) as u64, Ordering::Relaxed);
+        self.0.changed.notify_all();
     }
 }
 
@@ -289,52 +247,4 @@ pub fn flush_spans() {
 /// How many spans were exported, and how many were dropped, since the process started.
 pub fn span_counts() -> (u64, u64) {
     (EXPORTED.load(Ordering::Relaxed), DROPPED.load(Ordering::Relaxed))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn exporter(address: &str) -> Arc<SpanExporter> {
-        let headers = vec![("x-key".to_owned(), "hunter2".to_owned())];
-        let address = address.to_owned();
-        SpanExporter::of(&Collector { address, headers, timeout: Duration::from_secs(1), resource: Vec::new() })
-    }
-
-    fn span() -> Span<'static> {
-        let (trace, id) = ("0123456789abcdef0123456789abcdef", "0123456789abcdef");
-        let (parent, state, attributes, error) = (None, None, &[], None);
-        Span { trace, id, parent, state, name: "a", is_server: false, began: 1, ended: 2, attributes, error }
-    }
-
-    #[test]
-    fn a_collector_that_takes_nothing_costs_bounded_memory_and_every_span_is_counted() {
-        // It accepts connections and never answers.
-        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let exporter = exporter(&format!("http://{}/v1/traces", socket.local_addr().unwrap()));
-        let before = span_counts().1;
-        for _ in 0..MOST + BATCH + 100 {
-            exporter.add(&span());
-        }
-        assert!(exporter.queue.lock().count <= MOST);
-        assert!(span_counts().1 - before >= 100);
-        let began = Instant::now();
-        flush_spans();
-        assert!(began.elapsed() < LAST + Duration::from_millis(500));
-        assert!(exporter.queue.lock().waiting.is_empty());
-        assert!(span_counts().1 - before >= (MOST + 100) as u64);
-    }
-
-    #[test]
-    fn an_address_is_shown_without_what_may_be_secret() {
-        let exporter = exporter("https://me:hunter2@collector.example:4318/v1/traces?key=hunter2#hunter2");
-        assert_eq!(exporter.collector.shown(), "https://collector.example:4318/v1/traces");
-        assert!(!format!("{:?}", exporter.collector).contains("hunter2"));
-    }
-
-    #[test]
-    fn those_with_the_same_collector_share_an_exporter() {
-        let (one, again, other) = (exporter("http://a/x"), exporter("http://a/x"), exporter("http://b/x"));
-        assert!(Arc::ptr_eq(&one, &again) && !Arc::ptr_eq(&one, &other));
-    }
 }
