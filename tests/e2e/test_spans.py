@@ -9,9 +9,9 @@ import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
 
-from harness import META, config_file, connected, environment, eventually, eventually_async, run, scratch, write_tool
+from harness import META, PATIENCE, config_file, connected, environment, eventually, eventually_async, run, scratch, write_tool
 from test_shared import Shared, until
 from test_trace import PARENT, SPAN, STATE, TRACE
 from wire import Wire, call
@@ -34,24 +34,26 @@ def fail(key: str):
 class Collector:
     """What takes OTLP over HTTP. `answer` is a status, or None for one that never answers."""
 
-    def __init__(self, test, answer=200, location=None):
-        self.requests, self.answer = [], answer
+    def __init__(self, test, answer=200, body=b"", **headers):
+        self.requests, self.times, self.answer = [], [], answer
         collector, self.over = self, threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
-                collector.requests.append((self.path, dict(self.headers), body))
+                asked = self.rfile.read(int(self.headers["content-length"]))
+                collector.times.append(time.monotonic())
+                collector.requests.append((self.path, dict(self.headers), asked))
                 if collector.answer is None:
                     collector.over.wait()
                     return
                 self.send_response(collector.answer)
-                if location:
-                    self.send_header("location", location)
-                self.send_header("content-length", "0")
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("content-length", str(len(body)))
                 self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, *_):
                 pass
@@ -174,7 +176,7 @@ class Exported(unittest.IsolatedAsyncioTestCase):
         gone.close()
         target = Collector(self)
         for collector, said in [(away, "refused"), (Collector(self, None), "timeout"), (Collector(self, 400), "400"),
-                                (Collector(self, 503), "503"), (Collector(self, 307, target.address + "/v1/traces"), "redirects")]:
+                                (Collector(self, 503), "503"), (Collector(self, 307, location=target.address + "/v1/traces"), "redirects")]:
             with self.subTest(said):
                 wire = Wire(self.tools, arguments=("--standalone", "--config", str(self.config(collector))))
                 self.addCleanup(wire.__exit__)
@@ -194,6 +196,33 @@ class Exported(unittest.IsolatedAsyncioTestCase):
                 if said != "timeout":
                     self.assertIn(said, text)
         self.assertEqual(target.requests, [])
+
+
+    async def test_what_a_collector_rejects_is_counted_and_said(self):
+        partly = ExportTraceServiceResponse()
+        partly.partial_success.rejected_spans = 1
+        partly.partial_success.error_message = "no\x1b[31m\nroom" + "!" * 500
+        collector = Collector(self, body=partly.SerializeToString())
+        wire = Wire(self.tools, arguments=("--standalone", "--config", str(self.config(collector))))
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        wire.value(1, "one_add", a=1)
+        eventually(lambda: collector.requests, "the span is sent")
+        wire.end_input()
+        self.assertEqual(wire.ended(PATIENCE), 0)
+        (line,) = [line for line in wire.stderr().splitlines() if "spans are not exported" in line]
+        self.assertIn("rejected 1 of 1 spans: no [31m room!!!", line)
+        self.assertIn("dropped=1", line)
+        self.assertLess(len(line), 600)
+
+    def test_a_collector_says_when_it_takes_more(self):
+        collector = Collector(self, 503, Retry_After="3")
+        wire = Wire(self.tools, arguments=("--standalone", "--config", str(self.config(collector))))
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        wire.value(1, "one_add", a=1)
+        eventually(lambda: len(collector.times) == 2, "the span is sent again")
+        self.assertGreater(collector.times[1] - collector.times[0], 2.9)
 
 
 class OfSessions(Shared):

@@ -3,6 +3,7 @@
 //!
 //! The crates of OpenTelemetry read the variables of the process, which here are those of one client of many.
 
+mod answer;
 mod collector;
 mod encode;
 mod send;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use self::answer::Rejected;
 pub use self::collector::Collector;
 use self::send::{Sender, Sent};
 pub use self::span::{Span, Value};
@@ -130,12 +132,17 @@ impl SpanExporter {
             let count = batch.count as u64;
             let body = encode::request(&self.collector.resource, &batch.spans);
             drop(batch);
-            match self.send(&mut sender, &body) {
-                Ok(()) => drop(EXPORTED.fetch_add(count, Ordering::Relaxed)),
-                Err(why) => {
-                    DROPPED.fetch_add(count, Ordering::Relaxed);
-                    self.say(&why);
+            let (lost, why) = match self.send(&mut sender, &body) {
+                Ok(Rejected { count: 0, .. }) => (0, String::new()),
+                Ok(Rejected { count: rejected, message }) => {
+                    (rejected.min(count), format!("the collector rejected {rejected} of {count} spans: {message}"))
                 }
+                Err(why) => (count, why),
+            };
+            EXPORTED.fetch_add(count - lost, Ordering::Relaxed);
+            if lost > 0 {
+                DROPPED.fetch_add(lost, Ordering::Relaxed);
+                self.say(&why);
             }
         }
     }
@@ -163,14 +170,14 @@ impl SpanExporter {
     }
 
     /// Sends a batch, again after a while where that may help.
-    fn send(&self, sender: &mut Sender, body: &[u8]) -> Result<(), String> {
+    fn send(&self, sender: &mut Sender, body: &[u8]) -> Result<Rejected, String> {
         let mut pauses = RETRIES.into_iter();
         loop {
             let limit = self.left(&self.queue.lock());
             match (sender.send(body, limit), pauses.next()) {
-                (Sent::Taken, _) => return Ok(()),
-                (Sent::Later(_), Some(pause)) if self.pause(pause) => {}
-                (Sent::Refused(why) | Sent::Later(why), _) => return Err(why),
+                (Sent::Taken(rejected), _) => return Ok(rejected),
+                (Sent::Later(_, asked), Some(usual)) if self.pause(asked.unwrap_or(usual)) => {}
+                (Sent::Refused(why) | Sent::Later(why, _), _) => return Err(why),
             }
         }
     }

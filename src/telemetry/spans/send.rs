@@ -3,19 +3,25 @@
 use std::io::Read;
 use std::time::Duration;
 
+use ureq::http::HeaderMap;
+use ureq::http::header::RETRY_AFTER;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
 use super::Collector;
+use super::answer::{Rejected, rejected};
 
-/// How much of an answer is read, so that its connection can be used again.
+/// How much of an answer is read.
 const MOST_ANSWER: u64 = 64 << 10;
+/// The longest pause that a collector may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What became of a request.
 pub enum Sent {
-    Taken,
-    /// It may be taken later.
-    Later(String),
+    /// It was taken, except for these spans.
+    Taken(Rejected),
+    /// It may be taken later: after the pause that the collector asks for, if it does.
+    Later(String, Option<Duration>),
     Refused(String),
 }
 
@@ -51,18 +57,26 @@ impl<'a> Sender<'a> {
             Err(error @ (Error::Http(_) | Error::BadUri(_) | Error::Tls(_))) => {
                 return Sent::Refused(error.to_string());
             }
-            Err(error) => return Sent::Later(error.to_string()),
+            Err(error) => return Sent::Later(error.to_string(), None),
         };
         let status = answer.status();
-        let mut rest = answer.body_mut().as_reader().take(MOST_ANSWER);
-        let _ = std::io::copy(&mut rest, &mut std::io::sink());
+        let pause = pause(answer.headers());
+        // Read in any case, so that its connection can be used again.
+        let mut text = Vec::new();
+        let _ = answer.body_mut().as_reader().take(MOST_ANSWER).read_to_end(&mut text);
         match status.as_u16() {
-            200..=299 => Sent::Taken,
-            429 | 502..=504 => Sent::Later(format!("the collector answered {status}")),
+            200..=299 => Sent::Taken(rejected(&text)),
+            429 | 502..=504 => Sent::Later(format!("the collector answered {status}"), pause),
             300..=399 => {
                 Sent::Refused(format!("the collector redirects ({status}); name the address that it redirects to"))
             }
             _ => Sent::Refused(format!("the collector answered {status}")),
         }
     }
+}
+
+/// How many seconds a collector asks to wait. A date, which is compared with a clock that may be set, is ignored.
+fn pause(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
