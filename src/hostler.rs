@@ -14,7 +14,7 @@ use crate::mcp;
 use crate::outcome::Outcome;
 use crate::registry::{Tool, Watching};
 use crate::runtime::{Runtime, Workspace};
-use crate::telemetry::flush_spans;
+use crate::telemetry::flush_unused_spans;
 use crate::threads::blocking_or_here;
 
 /// Tools, their workers, and their calls. See the [crate documentation](crate) for an example.
@@ -190,11 +190,11 @@ impl Hostler {
     }
 
     /// Stops workers that no other hostler uses, and kills those that do not exit within 400 ms. Without `close` they live
-    /// until the tokio runtime ends.
+    /// until the tokio runtime ends. Spans that wait for a collector which no other hostler uses are sent for at most 800 ms.
     pub async fn close(&self) {
         self.workspace.close().await;
-        if self.workspace.config().telemetry.collector.is_some() {
-            blocking_or_here(flush_spans).await;
+        if self.workspace.calls.close_spans() {
+            blocking_or_here(flush_unused_spans).await;
         }
     }
 }

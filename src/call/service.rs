@@ -26,7 +26,7 @@ use crate::journal::Journal;
 use crate::outcome::{Cancelled, Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Catalogue, Registry, Serving, Tool};
-use crate::telemetry::{SpanExporter, spawn};
+use crate::telemetry::{SpanExport, spawn};
 use crate::threads::blocking_or_here;
 use crate::worker::{HostAccess, Waits};
 
@@ -52,7 +52,7 @@ pub struct CallService {
     /// Notified when a call has ended.
     ended: Notify,
     /// What exports the spans of calls that begin now. Locked only to copy or replace it.
-    spans: RwLock<Option<Arc<SpanExporter>>>,
+    spans: RwLock<Option<SpanExport>>,
     /// Sees all calls of the process.
     pub(super) watch: Arc<Watch>,
     /// Where calls are written down.
@@ -115,6 +115,11 @@ impl CallService {
         });
     }
 
+    /// Exports no span from here on. Whether it did before.
+    pub fn close_spans(&self) -> bool {
+        self.spans.write().take().is_some()
+    }
+
     /// Starts the minimum workers. Runs with a client's first real request: some clients start a server only to
     /// inspect it, and then start another.
     pub fn keep_ready(&self) {
@@ -175,7 +180,7 @@ impl CallService {
             }
         }
         let began = Instant::now();
-        let spans = self.spans.read().clone();
+        let spans = self.spans.read().as_ref().map(SpanExport::exporter);
         let watched = Watched::new(&self.watch, self.number_of(request.caller.session), began, spans);
         let id = request.resumed.as_ref().map_or_else(|| self.ids.next(), |resumed| resumed.id.clone());
         let running = RunningCall::new(id, &request, watched);
@@ -378,8 +383,8 @@ impl CallService {
     }
 }
 
-fn exporter(config: &Config) -> Option<Arc<SpanExporter>> {
-    config.telemetry.collector.as_ref().map(SpanExporter::of)
+fn exporter(config: &Config) -> Option<SpanExport> {
+    config.telemetry.collector.as_ref().map(SpanExport::to)
 }
 
 /// Whether no worker started for the call, for a reason that may lie in this version.

@@ -27,7 +27,7 @@ use self::audience::Levels;
 pub use self::audience::{Audience, carried, carry, spawn};
 use self::format::Formats;
 pub use self::format::LogFormat;
-pub use self::spans::{Collector, Span, SpanExporter, Value, flush_spans, span_counts};
+pub use self::spans::{Collector, Span, SpanExport, SpanExporter, Value, flush_spans, flush_unused_spans, span_counts};
 
 /// The time since 1970, for reports alone: the clock may be set.
 pub fn unix_time() -> Duration {

@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,8 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 /// Sends spans to one collector.
 pub struct SpanExporter {
     collector: Collector,
+    /// The configurations that name its collector.
+    users: AtomicUsize,
     /// Locked only to add or to take.
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -94,14 +96,13 @@ impl Queue {
 }
 
 impl SpanExporter {
-    /// The exporter for a collector, which all that name the same share.
-    pub fn of(collector: &Collector) -> Arc<Self> {
+    fn of(collector: &Collector) -> Arc<Self> {
         let mut exporters = EXPORTERS.lock();
         exporters.retain(|exporter| exporter.strong_count() > 0);
         let known = exporters.iter().filter_map(Weak::upgrade).find(|known| known.collector == *collector);
         known.unwrap_or_else(|| {
-            let exporter =
-                Arc::new(Self { collector: collector.clone(), queue: Mutex::default(), changed: Condvar::new() });
+            let (collector, users) = (collector.clone(), AtomicUsize::new(0));
+            let exporter = Arc::new(Self { collector, users, queue: Mutex::default(), changed: Condvar::new() });
             exporters.push(Arc::downgrade(&exporter));
             exporter
         })
@@ -238,10 +239,43 @@ impl Drop for Panicked<'_> {
     }
 }
 
-/// Sends what waits, for at most 800 ms.
+/// The exporter of a configuration, as long as that is in force.
+pub struct SpanExport(Arc<SpanExporter>);
+
+impl SpanExport {
+    /// To a collector, by the exporter which all that name the same share.
+    pub fn to(collector: &Collector) -> Self {
+        let exporter = SpanExporter::of(collector);
+        exporter.users.fetch_add(1, Ordering::Relaxed);
+        Self(exporter)
+    }
+
+    /// What a call adds its span to.
+    pub fn exporter(&self) -> Arc<SpanExporter> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for SpanExport {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Sends what waits, for at most 800 ms, and drops the rest.
 pub fn flush_spans() {
+    flush(|_| true);
+}
+
+/// The same for the collectors that no configuration names any more.
+pub fn flush_unused_spans() {
+    flush(|exporter| exporter.users.load(Ordering::Relaxed) == 0);
+}
+
+fn flush(which: impl Fn(&SpanExporter) -> bool) {
     let until = Instant::now() + LAST;
     let exporters: Vec<_> = EXPORTERS.lock().iter().filter_map(Weak::upgrade).collect();
+    let exporters: Vec<_> = exporters.into_iter().filter(|exporter| which(exporter)).collect();
     std::thread::scope(|scope| {
         let Some((last, others)) = exporters.split_last() else { return };
         for exporter in others {

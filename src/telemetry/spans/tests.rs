@@ -24,7 +24,7 @@ fn a_collector_that_takes_nothing_costs_bounded_memory_and_every_span_is_counted
     assert!(exporter.queue.lock().count <= MOST);
     assert!(span_counts().1 - before >= 100);
     let began = Instant::now();
-    flush_spans();
+    flush(|one| std::ptr::eq(one, &raw const *exporter));
     assert!(began.elapsed() < LAST + Duration::from_millis(500));
     assert!(exporter.queue.lock().waiting.is_empty());
     assert!(span_counts().1 - before >= (MOST + 100) as u64);
@@ -69,4 +69,27 @@ fn a_thread_that_panics_loses_its_batch_and_makes_room_for_another() {
     let queue = exporter.queue.lock();
     assert!(!queue.has_thread && queue.sending == 0);
     assert!(span_counts().1 - before >= 7);
+}
+
+#[test]
+fn what_another_configuration_exports_is_not_dropped() {
+    // It accepts connections and never answers.
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1/traces", socket.local_addr().unwrap());
+    let collector = exporter(&address).collector.clone();
+    let (own, other) = (SpanExport::to(&collector), SpanExport::to(&collector));
+    let waiting = |export: &SpanExport| {
+        let queue = export.0.queue.lock();
+        queue.count + queue.sending
+    };
+    for _ in 0..3 * BATCH {
+        own.exporter().add(&span());
+    }
+    drop(own);
+    flush_unused_spans();
+    assert_eq!(waiting(&other), 3 * BATCH);
+    let last = other.exporter();
+    drop(other);
+    flush_unused_spans();
+    assert_eq!(last.queue.lock().count, 0);
 }
