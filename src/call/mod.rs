@@ -9,6 +9,7 @@ mod keyed;
 mod layer;
 mod nesting;
 mod overview;
+mod places;
 mod request;
 mod questions;
 mod resolve;

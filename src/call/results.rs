@@ -5,8 +5,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::nesting::{TOO_DEEP, is_too_deep};
-use super::validate::{place, types};
-use crate::outcome::{Code, Fault, each_file, may_hold_files, without_bytes};
+use super::places::{declared_place, place};
+use super::validate::types;
+use crate::outcome::{Code, Details, Fault, each_file, may_hold_files, without_bytes};
 use crate::registry::Tool;
 
 /// Returns the result unchanged if common JSON parsers accept it and it matches the tool's output schema.
@@ -47,7 +48,8 @@ fn matches_annotation(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, 
          or remove the annotation",
         tool.name
     );
-    Err(Fault::new(Code::InvalidOutput, message))
+    let places = vec![declared_place(error.evaluation_path().as_str())];
+    Err(Fault::new(Code::InvalidOutput, message).with(Details { places, ..Details::default() }))
 }
 
 /// The limit that a result violates, without the value.

@@ -2,14 +2,18 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use super::places::{declared_place, described, place, shortened};
 use crate::config::section::nearest;
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Code, Details, Fault};
 use crate::registry::Tool;
 
 /// The most mistakes that one message lists.
 const MAX_MISTAKES: usize = 5;
+/// The most bytes of a name that no parameter has.
+const MAX_NAME: usize = 200;
 
 /// Validates a call's arguments, and converts whole floats to integers where the schema has integers.
 pub fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
@@ -20,10 +24,11 @@ pub fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
     if tool.entry.is_only_remembered() {
         return Ok(()); // the worker validates
     }
-    let mistakes: Vec<String> =
-        validator.iter_errors(arguments).take(MAX_MISTAKES).map(|error| sentence(tool, &error)).collect();
-    let message = format!("{} was not called: {}", tool.name, mistakes.join("; "));
-    Err(Fault::new(Code::InvalidParams, message))
+    let mistakes = validator.iter_errors(arguments).take(MAX_MISTAKES);
+    let (sentences, places): (Vec<String>, Vec<String>) =
+        mistakes.map(|error| (sentence(tool, &error), declared_place(error.evaluation_path().as_str()))).unzip();
+    let message = format!("{} was not called: {}", tool.name, sentences.join("; "));
+    Err(Fault::new(Code::InvalidParams, message).with(Details { places, ..Details::default() }))
 }
 
 fn inexact(tool: &Tool, place: &str) -> Fault {
@@ -42,12 +47,15 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let known: Vec<&str> = properties(tool, error).map(|(name, _)| name.as_str()).collect();
             let what = if place.is_empty() { "argument" } else { "field" };
-            let one = |name: &String| match nearest(name, known.iter().copied()) {
-                Some(near) => format!("unknown {what} {}, did you mean `{near}`?", of(name)),
-                None if known.is_empty() => format!("unknown {what} {}, expected none", of(name)),
-                None => format!("unknown {what} {}, expected {}", of(name), known.join(", ")),
+            let one = |name: &String| {
+                let name = &name[..name.floor_char_boundary(MAX_NAME)];
+                match nearest(name, known.iter().copied()) {
+                    Some(near) => format!("unknown {what} {}, did you mean `{near}`?", of(name)),
+                    None if known.is_empty() => format!("unknown {what} {}, expected none", of(name)),
+                    None => format!("unknown {what} {}, expected {}", of(name), known.join(", ")),
+                }
             };
-            unexpected.iter().map(one).collect::<Vec<_>>().join("; ")
+            unexpected.iter().take(MAX_MISTAKES).map(one).collect::<Vec<_>>().join("; ")
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -72,7 +80,7 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             any_of(tool, error, context)
         }
-        _ => format!("`{place}`: {error}"),
+        _ => format!("`{place}`: {}", error.masked_with(shortened(error.instance()))),
     }
 }
 
@@ -103,12 +111,13 @@ fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationEr
 
 /// A hint for a string that contains the expected value as JSON.
 fn json_hint(value: &Value, is_expected: impl Fn(&str) -> bool) -> &'static str {
-    let inner = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-    match inner {
-        Some(Value::Array(_)) if is_expected("array") => {
+    let text = value.as_str().unwrap_or_default().trim_start();
+    let is_json = || serde_json::from_str::<IgnoredAny>(text).is_ok();
+    match text.bytes().next() {
+        Some(b'[') if is_expected("array") && is_json() => {
             "; the string contains JSON: remove the quotes around it to send a list"
         }
-        Some(Value::Object(_)) if is_expected("object") => {
+        Some(b'{') if is_expected("object") && is_json() => {
             "; the string contains JSON: remove the quotes around it to send an object"
         }
         _ => "",
@@ -164,40 +173,6 @@ fn referred<'t>(tool: &'t Tool, schema: &'t Value) -> &'t Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix("#/$defs/"));
     let definition = name.and_then(|name| tool.input_schema().get("$defs")?.get(name));
     definition.unwrap_or(schema)
-}
-
-/// A JSON pointer in dotted form: `items[2].name`.
-pub(super) fn place(pointer: &str) -> String {
-    let mut text = String::new();
-    for step in pointer.split('/').skip(1) {
-        let step = step.replace("~1", "/").replace("~0", "~");
-        if step.bytes().all(|byte| byte.is_ascii_digit()) {
-            text.push('[');
-            text.push_str(&step);
-            text.push(']');
-        } else {
-            if !text.is_empty() {
-                text.push('.');
-            }
-            text.push_str(&step);
-        }
-    }
-    text
-}
-
-/// A value and its kind, shortened.
-fn described(value: &Value) -> String {
-    let text = value.to_string();
-    let short: String = text.chars().take(60).collect();
-    let cut = if short.len() < text.len() { "…" } else { "" };
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => format!("the boolean {short}"),
-        Value::Number(_) => format!("the number {short}"),
-        Value::String(_) => format!("the string {short}{cut}"),
-        Value::Array(_) => format!("the list {short}{cut}"),
-        Value::Object(_) => format!("the object {short}{cut}"),
-    }
 }
 
 /// Floats from 2^53 on do not represent every integer.

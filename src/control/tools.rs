@@ -19,6 +19,8 @@ use crate::registry::{Listing, RoleKind, Tool};
 
 /// How long `ExecuteTool` waits if it says nothing.
 const USUAL_LIMIT: Duration = Duration::from_mins(5);
+/// The most bytes that say why arguments cannot be read.
+const MAX_MESSAGE: usize = 1000;
 
 pub(super) const EXECUTE: Entry = Entry {
     name: "ExecuteTool",
@@ -91,7 +93,9 @@ pub(super) async fn execute(client: Arc<Client>, params: Execute) -> Answer<Exec
     let arguments: Map<String, Value> = match serde_json::from_str(text) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let error = format!("input_json is not the text of a JSON object: {error}");
+            let mut error = format!("input_json is not the text of a JSON object: {error}");
+            // It may hold the whole text.
+            error.truncate(error.floor_char_boundary(MAX_MESSAGE));
             let (output_json, call) = (String::new(), String::new());
             let error_code = crate::outcome::Code::InvalidParams.word().to_owned();
             return Ok(Executed { success: false, output_json, error, error_code, duration_ms: 0.0, call });

@@ -56,6 +56,9 @@ pub struct Details {
     /// The beginning of the call's arguments, without secrets, for the log. Not part of the outcome.
     #[serde(skip)]
     pub input: Option<String>,
+    /// Where arguments or a result do not fit, in the words of the tool's own schema, for spans. Not part of the outcome.
+    #[serde(skip)]
+    pub places: Vec<String>,
     /// The missing resource, from which advice is derived. Not part of the outcome.
     #[serde(skip)]
     pub missing: Option<Missing>,

@@ -126,7 +126,8 @@ class Exported(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((wrong.status.code, attributes(wrong)["error.type"]), (ERROR, "TOOL_ERROR"))
         self.assertIn("no [secret KEY]", wrong.status.message)
         (stray,) = [span for span in spans.values() if span.name == "tools/call"]
-        self.assertEqual((attributes(stray)["error.type"], len(attributes(stray)["gen_ai.tool.name"].encode())), ("TOOL_NOT_FOUND", 200))
+        self.assertEqual((attributes(stray)["error.type"], stray.status.message), ("TOOL_NOT_FOUND", "TOOL_NOT_FOUND"))
+        self.assertNotIn("no.such", str(stray), "the name is the client's")
         self.assertEqual(skipped.result.meta["traceparent"][-2:], "00")
         self.assertFalse(any(b"hunter2" in body for _, _, body in collector.requests))
         path, headers, _ = collector.requests[0]
@@ -134,6 +135,31 @@ class Exported(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((path, headers["content-type"], headers["x-key"], headers["x-other"]),
                          ("/v1/traces", "application/x-protobuf", "a b", "c"))
         self.assertLessEqual({"service.name": "tools", "deployment.environment": "test"}.items(), collector.resource().items())
+
+    async def test_no_argument_is_exported(self):
+        collector = Collector(self)
+        write_tool(self.tools, "many", "def f(counts: dict[str, int], spots: list[int] = []) -> dict[str, int]:\n    return {'PRIVATE': 'x'}\n")
+        write_tool(self.tools, "passed", 'import hostler\ndef on(a: str):\n    return hostler.call("inner.add", a=a)\n', header="")
+        config = config_file(self.folder, f'[telemetry]\notlp = "{collector.address}"\n[builtin]\nenable = ["read_file", "bash"]\nroots = ["."]\n')
+        calls = [("one_add", {"a": "PRIVATE"}, "INVALID_PARAMS: a"),
+                 ("one_add", {"a": {"card": "PRIVATE"}, "b": []}, "INVALID_PARAMS: a, b"),
+                 ("one_add", {"a": 1, "PRIVATE": 5}, "INVALID_PARAMS: *"),
+                 ("many_f", {"counts": {"PRIVATE": "x"}, "spots": [1, "PRIVATE"]}, "INVALID_PARAMS: counts.*, spots[]"),
+                 ("many_f", {"counts": {}}, "INVALID_OUTPUT: *"),
+                 ("passed_on", {"a": "PRIVATE"}, "TOOL_ERROR"),
+                 ("read_file", {"path": "PRIVATE.txt"}, "TOOL_ERROR"),
+                 ("read_file", {"path": "/PRIVATE"}, "PERMISSION_DENIED"),
+                 ("bash", {"command": "PRIVATE\0"}, "INVALID_PARAMS")]
+        spans = lambda: {span.span_id.hex(): span for span in collector.spans()}
+        async with connected(self.tools, config=config) as hostler:
+            for tool, arguments, said in calls:
+                with self.subTest(tool, said=said):
+                    answer = await hostler.call(tool, **arguments)
+                    self.assertTrue(answer.failed)
+                    own = answer.result.meta["traceparent"].split("-")[2]
+                    await eventually_async(lambda: own in spans(), "the span comes")
+                    self.assertEqual(spans()[own].status.message, said, answer.message)
+        self.assertFalse(any(b"PRIVATE" in body for _, _, body in collector.requests))
 
     def test_the_end_of_a_command_exports_what_waits(self):
         collector = Collector(self)

@@ -17,7 +17,7 @@ pub fn record_ends(watch: &Arc<Watch>, count: u32) -> Duration {
     let mut time = Duration::ZERO;
     for number in 0..count {
         let watched = Watched::new(watch, 1, Instant::now(), None);
-        watched.known_as("bench", false);
+        watched.known_as("bench", false, false);
         let call = RunningCall::new(format!("{number:032}"), &request, watched);
         let outcome = Outcome {
             call_id: call.id.clone(),

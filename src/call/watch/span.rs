@@ -1,11 +1,13 @@
-//! An ended call as a span, named and described as OpenTelemetry's conventions for tools and MCP say.
+//! An ended call as a span, named and described as OpenTelemetry's conventions for tools and MCP say. Nothing in it is an argument
+//! or a part of a result.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::event::CallError;
 use super::watched::MAX_NAME;
 use crate::call::handle::RunningCall;
-use crate::outcome::{Metadata, Outcome};
+use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
 use crate::protocol::TraceContext;
 use crate::telemetry::{Span, Value, unix_time};
 
@@ -17,8 +19,10 @@ impl RunningCall {
             return;
         }
         let ended = nanoseconds(unix_time());
-        // The name of an unknown tool is the client's, and may be another each time.
-        let target = self.watched.meter().map_or(String::new(), |_| format!(" {tool}"));
+        // The name of an unknown tool is the client's.
+        let tool = self.watched.meter().map(|_| tool);
+        let target = tool.map(|tool| format!(" {tool}")).unwrap_or_default();
+        let status = error.zip(outcome.ended.as_ref().err()).map(|(error, fault)| self.status(error, fault));
         let outer = self.caller.trace.as_ref();
         spans.add(&Span {
             trace: own.trace_id(),
@@ -30,13 +34,29 @@ impl RunningCall {
             began: ended.saturating_sub(nanoseconds(outcome.latency)),
             ended,
             attributes: &self.attributes(tool, outcome, error),
-            error: error.map(|error| error.message.as_str()),
+            error: status.as_deref(),
         });
+    }
+
+    /// What the span says of a fault: the message, unless hostler worded it, which repeats what was sent. Then the code and the
+    /// place.
+    fn status<'e>(&self, error: &'e CallError, fault: &Fault) -> Cow<'e, str> {
+        let Details { places, exception, .. } = &*fault.details;
+        let repeats = matches!(error.code, Code::InvalidParams | Code::InvalidOutput | Code::PermissionDenied)
+            || !self.watched.has_own_words()
+            // A tool that another one called has failed.
+            || exception.as_ref().is_some_and(|exception| exception == "hostler.ToolError");
+        if !repeats {
+            return Cow::Borrowed(&error.message);
+        }
+        let places: Vec<&str> = places.iter().map(String::as_str).filter(|place| !place.is_empty()).collect();
+        let code = error.code.word();
+        if places.is_empty() { Cow::Borrowed(code) } else { format!("{code}: {}", places.join(", ")).into() }
     }
 
     fn attributes<'a>(
         &'a self,
-        tool: &'a str,
+        tool: Option<&'a str>,
         outcome: &Outcome,
         error: Option<&'a CallError>,
     ) -> Vec<(&'static str, Value<'a>)> {
@@ -47,7 +67,7 @@ impl RunningCall {
         }
         if self.method.is_none_or(|method| method == "tools/call") {
             attributes.push(("gen_ai.operation.name", text("execute_tool")));
-            attributes.push(("gen_ai.tool.name", text(tool)));
+            attributes.extend(tool.map(|tool| ("gen_ai.tool.name", text(tool))));
             attributes.push(("gen_ai.tool.call.id", text(&self.id)));
         }
         if let Some(error) = error {

@@ -15,7 +15,7 @@ use super::record::{CallFilter, CallInfo, CallState, EndedCall, error_of};
 use crate::call::handle::RunningCall;
 use crate::outcome::{Code, Outcome, Redactor, milliseconds};
 use crate::protocol::ProgressNote;
-use crate::registry::Tool;
+use crate::registry::{Serving, Tool};
 use crate::telemetry::{SpanExporter, unix_ms};
 
 /// The longest text of one event of output.
@@ -44,6 +44,8 @@ pub(in crate::call) struct Watched {
 struct WatchedTool {
     meter: Arc<Meter>,
     has_secrets: bool,
+    /// Whether it is a part of hostler, whose faults name what was asked for.
+    is_built_in: bool,
 }
 
 const QUEUED: u8 = 0;
@@ -71,11 +73,17 @@ impl Watched {
     }
 
     pub fn resolved(&self, tool: &Tool) {
-        self.known_as(&tool.name, !tool.entry.settings.secrets.value.is_empty());
+        let has_secrets = !tool.entry.settings.secrets.value.is_empty();
+        self.known_as(&tool.name, has_secrets, tool.entry.serving() == Serving::Inside);
     }
 
-    pub(super) fn known_as(&self, tool: &str, has_secrets: bool) {
-        let _ = self.tool.get_or_init(|| WatchedTool { meter: self.watch.meters.of(tool), has_secrets });
+    pub(super) fn known_as(&self, tool: &str, has_secrets: bool, is_built_in: bool) {
+        let _ = self.tool.get_or_init(|| WatchedTool { meter: self.watch.meters.of(tool), has_secrets, is_built_in });
+    }
+
+    /// Whether its faults are the words of a tool that somebody else wrote.
+    pub(super) fn has_own_words(&self) -> bool {
+        self.tool.get().is_some_and(|tool| !tool.is_built_in)
     }
 
     /// Its arguments as its tool gets them.
