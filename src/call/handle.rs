@@ -151,6 +151,8 @@ pub(super) struct RunningCall {
     pub accepted: Notify,
     /// The MCP request that it answers.
     pub method: Option<&'static str>,
+    /// Whether its span is the answering side of a request of another process.
+    pub is_served: bool,
     /// Tool and arguments of a call that others may join.
     pub joinable: Option<(String, serde_json::Value)>,
     pub cancellation: Cancellation,
@@ -177,6 +179,7 @@ impl RunningCall {
         Arc::new(Self {
             trace: own_span(&id, request, &watched),
             method: request.method,
+            is_served: request.is_served,
             id,
             caller: Arc::clone(&request.caller),
             watched,

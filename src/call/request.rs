@@ -42,6 +42,8 @@ pub struct CallRequest {
     pub(crate) resumed: Option<Resumed>,
     /// The MCP request that it answers, for its span.
     pub(crate) method: Option<&'static str>,
+    /// Whether its span is the answering side of a request of another process.
+    pub(crate) is_served: bool,
     /// The role of the function that is called.
     pub(crate) role: RoleKind,
     /// The time left to the outer call that waits for this one.
@@ -79,6 +81,7 @@ impl CallRequest {
             max_retries: None,
             resumed: None,
             method: None,
+            is_served: false,
             role: RoleKind::Tool,
             at_most: None,
             chain: Vec::new(),

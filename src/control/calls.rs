@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use super::client::{Client, NAME};
+use super::client::{Client, NAME, context};
 use super::history;
 use super::refusals::{forbidden, not_found, of_fault};
 use super::started::{Chunk, Collected, StartedCall};
@@ -32,7 +32,7 @@ const CANCEL: Entry = Entry {
 pub(super) fn enter(table: &mut impl Table) {
     let about = "Starts a call and answers at once with its id. The call ends with its connection, unless it is a `background` call. With `can_ask` the tool's questions \
                  come as requests `client.elicit`.";
-    table.enter(Entry { name: "calls.start", scope: Scope::Call, session: true, about }, start);
+    table.enter_traced(Entry { name: "calls.start", scope: Scope::Call, session: true, about }, start);
     let about = "Waits for the end of a call that this connection started, or of a background call, and answers with its outcome; with \
                  `null` if it goes on after `timeout_ms`.";
     table.enter(Entry { name: "calls.wait", scope: Scope::Call, session: false, about }, wait);
@@ -89,12 +89,13 @@ struct Begun {
     call: String,
 }
 
-async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
+async fn start(client: Arc<Client>, trace: Option<TraceContext>, params: Start) -> Answer<Begun> {
     let Start { tool, arguments, timeout_ms, key, tags, background, max_retries, can_ask, traceparent, tracestate } =
         params;
     let session = client.session()?;
     session.service().registry.asked_for(&tool).await;
-    let trace = traceparent.and_then(|parent| TraceContext::read(&parent, tracestate.as_deref()));
+    let trace = context(traceparent.as_deref(), tracestate.as_deref(), trace);
+    let is_served = trace.is_some();
     let caller = Caller { client: Some(NAME.to_owned()), tags, trace, ..Caller::default() };
     let collected = Arc::<Collected>::default();
     let request = CallRequest {
@@ -104,6 +105,7 @@ async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
         at_most: timeout_ms.map(Duration::from_millis),
         max_retries,
         listener: Arc::clone(&collected) as _,
+        is_served,
         ..CallRequest::new(tool, arguments)
     };
     let handle = if background {

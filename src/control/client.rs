@@ -15,6 +15,7 @@ use super::table::{Answer, Scope};
 use crate::call::{CallService, ClientFeatures, Session};
 use crate::mcp::ClientInfo;
 use crate::process::Outbox;
+use crate::protocol::TraceContext;
 
 /// The name of the command line, and of programs that do not say theirs, as a client.
 pub(super) const NAME: &str = "hostler";
@@ -56,10 +57,15 @@ impl Requests {
         Arc::clone(&self.client)
     }
 
-    /// Answers one frame; nothing if none of its messages wants an answer.
-    pub async fn answer(&self, frame: &[u8]) -> Option<String> {
+    /// Answers one frame; nothing if none of its messages wants an answer. Calls whose messages name no trace go on with that of
+    /// the request that carried the frame.
+    pub async fn answer(&self, frame: &[u8], trace: Option<TraceContext>) -> Option<String> {
+        let mut methods = self.methods.clone();
+        if let Some(trace) = trace {
+            methods.extensions_mut().insert(trace);
+        }
         match self.client.read_frame(frame) {
-            Ok(frame) => frame?.answer(&self.methods).await.0,
+            Ok(frame) => frame?.answer(&methods).await.0,
             Err(refused) => Some(refused),
         }
     }
@@ -134,4 +140,13 @@ impl Client {
             Some(ClientInfo { client: Some(NAME.to_owned()), running })
         }
     }
+}
+
+/// The span in which a message asks for a call: the one that it names, otherwise that of the request that carried it.
+pub(super) fn context(
+    parent: Option<&str>,
+    state: Option<&str>,
+    of_request: Option<TraceContext>,
+) -> Option<TraceContext> {
+    parent.map_or(of_request, |parent| TraceContext::read(parent, state))
 }

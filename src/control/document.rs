@@ -12,6 +12,7 @@ use super::client::Client;
 use super::methods;
 use super::table::{Answer, Entry, Names, Nothing, Notifies, Scope, Table};
 use super::text::Json;
+use crate::protocol::TraceContext;
 
 /// The version of OpenRPC.
 const OPENRPC: &str = "1.3.2";
@@ -49,11 +50,11 @@ struct Described {
 }
 
 impl Table for Described {
-    fn enter<P, R, F, Fut>(&mut self, entry: Entry, _: F)
+    fn enter_traced<P, R, F, Fut>(&mut self, entry: Entry, _: F)
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + Clone + JsonSchema + 'static,
-        F: Fn(Arc<Client>, P) -> Fut + Clone + Send + Sync + 'static,
+        F: Fn(Arc<Client>, Option<TraceContext>, P) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Answer<R>> + Send + 'static,
     {
         let result = self.generator.subschema_for::<R>();

@@ -19,21 +19,24 @@ const MOST_UNREAD: usize = 32 << 20;
 pub(super) fn enter(table: &mut impl Table) {
     let about = "Runs a tool to its end and answers with the outcome. Notifications `calls.event` say what happens before that, and \
                  with `can_ask` the tool's questions come as requests `client.elicit`. Closing the connection cancels the call.";
-    table.enter(Entry { name: RUN, scope: Scope::Call, session: true, about }, run);
+    table.enter_traced(Entry { name: RUN, scope: Scope::Call, session: true, about }, run);
 }
 
-async fn run(client: Arc<Client>, params: RunParams) -> Answer<Json> {
+async fn run(client: Arc<Client>, trace: Option<TraceContext>, params: RunParams) -> Answer<Json> {
     let session = client.session()?;
     session.service().registry.asked_for(&params.tool).await;
     let relay = client.outbox().map(|outbox| Arc::new(Relay { outbox: outbox.clone(), lost: AtomicUsize::new(0) }));
     let listener = relay.clone().map_or_else(|| Arc::new(NoopListener) as Arc<dyn Listener>, |relay| relay as _);
-    let trace = TraceContext::of_variables(|name| session.service().config().environment.text(name).map(str::to_owned));
+    let is_served = trace.is_some();
+    let of_variable = |name: &str| session.service().config().environment.text(name).map(str::to_owned);
+    let trace = trace.or_else(|| TraceContext::of_variables(of_variable));
     let caller = Arc::new(Caller { client: Some(NAME.to_owned()), trace, ..Caller::default() });
     let request = CallRequest {
         caller,
         listener,
         client: client.person(params.can_ask)?,
         key: params.key,
+        is_served,
         ..CallRequest::new(params.tool, params.arguments)
     };
     let outcome = session.call(request).await;

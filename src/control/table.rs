@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::client::Client;
 use super::refusals::{forbidden, invalid_params, no_way_back};
+use crate::protocol::TraceContext;
 
 /// The answer of a method.
 pub(super) type Answer<T> = Result<T, ErrorObjectOwned>;
@@ -59,6 +60,17 @@ pub(super) trait Table {
         P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + Clone + JsonSchema + 'static,
         F: Fn(Arc<Client>, P) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Answer<R>> + Send + 'static,
+    {
+        self.enter_traced(entry, move |client, _, params| run(client, params));
+    }
+
+    /// The same, for a method that goes on with the trace of the request that carried its message.
+    fn enter_traced<P, R, F, Fut>(&mut self, entry: Entry, run: F)
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + Clone + JsonSchema + 'static,
+        F: Fn(Arc<Client>, Option<TraceContext>, P) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Answer<R>> + Send + 'static;
 
     /// A method that is answered by the id of a subscription, and notifications until another method ends it. `open` makes what
@@ -96,20 +108,20 @@ impl Server {
 }
 
 impl Table for Server {
-    fn enter<P, R, F, Fut>(&mut self, entry: Entry, run: F)
+    fn enter_traced<P, R, F, Fut>(&mut self, entry: Entry, run: F)
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + Clone + JsonSchema + 'static,
-        F: Fn(Arc<Client>, P) -> Fut + Clone + Send + Sync + 'static,
+        F: Fn(Arc<Client>, Option<TraceContext>, P) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Answer<R>> + Send + 'static,
     {
-        let answer = move |params: Params<'static>, client: Arc<Client>, _: Extensions| {
+        let answer = move |params: Params<'static>, client: Arc<Client>, of_request: Extensions| {
             let run = run.clone();
             async move {
                 if client.scope() < entry.scope {
                     return Err(forbidden(&entry, entry.scope));
                 }
-                run(client, read(&params)?).await
+                run(client, of_request.get().cloned(), read(&params)?).await
             }
         };
         if let Err(error) = self.module.register_async_method(entry.name, answer) {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::client::Client;
+use super::client::{Client, NAME, context};
 use super::message::{LIST, ListParams, SHOW, ToolParams};
 use super::refusals::of_fault;
 use super::table::{Answer, Entry, Nothing, Scope, Table};
@@ -42,7 +42,7 @@ pub(super) const SCHEMAS: Entry = Entry {
 };
 
 pub(super) fn enter(table: &mut impl Table) {
-    table.enter(EXECUTE, execute);
+    table.enter_traced(EXECUTE, execute);
     table.enter(AVAILABLE, available);
     table.enter(SCHEMAS, schemas);
     let about = "The tools as rows, sorted by name, and what to do if there are none.";
@@ -68,6 +68,9 @@ pub struct Execute {
     /// The span that it belongs to (W3C trace context).
     #[serde(default)]
     pub traceparent: Option<String>,
+    /// The `tracestate` of that.
+    #[serde(default)]
+    pub tracestate: Option<String>,
 }
 
 /// The answer of `ExecuteTool`.
@@ -87,7 +90,7 @@ pub struct Executed {
     pub call: String,
 }
 
-pub(super) async fn execute(client: Arc<Client>, params: Execute) -> Answer<Executed> {
+pub(super) async fn execute(client: Arc<Client>, trace: Option<TraceContext>, params: Execute) -> Answer<Executed> {
     let session = client.session()?;
     let text = if params.input_json.trim().is_empty() { "{}" } else { &params.input_json };
     let arguments: Map<String, Value> = match serde_json::from_str(text) {
@@ -102,9 +105,10 @@ pub(super) async fn execute(client: Arc<Client>, params: Execute) -> Answer<Exec
         }
     };
     let limit = if params.timeout_ms == 0 { USUAL_LIMIT } else { Duration::from_millis(params.timeout_ms) };
-    let trace = params.traceparent.and_then(|parent| TraceContext::read(&parent, None));
-    let caller = Arc::new(Caller { client: Some(super::client::NAME.to_owned()), trace, ..Caller::default() });
-    let request = CallRequest { at_most: Some(limit), caller, ..CallRequest::new(params.name, arguments) };
+    let trace = context(params.traceparent.as_deref(), params.tracestate.as_deref(), trace);
+    let is_served = trace.is_some();
+    let caller = Arc::new(Caller { client: Some(NAME.to_owned()), trace, ..Caller::default() });
+    let request = CallRequest { at_most: Some(limit), caller, is_served, ..CallRequest::new(params.name, arguments) };
     let outcome = session.call(request).await;
     let (output_json, error, error_code) = match &outcome.ended {
         Ok(result) => (result.get().to_owned(), String::new(), String::new()),

@@ -9,12 +9,13 @@ use super::table::{Entry, Nothing};
 use super::tools::{
     AVAILABLE, Available, EXECUTE, Execute, Executed, Named, SCHEMAS, Schemas, available, execute, schemas,
 };
+use crate::protocol::TraceContext;
 
 impl Requests {
-    /// `ExecuteTool`. Dropping it cancels the call.
-    pub async fn execute_tool(&self, asked: Execute) -> Result<Executed, Refusal> {
+    /// `ExecuteTool`, in a span of its client. Dropping it cancels the call.
+    pub async fn execute_tool(&self, asked: Execute, trace: Option<TraceContext>) -> Result<Executed, Refusal> {
         self.permits(&EXECUTE)?;
-        execute(self.client(), asked).await.map_err(|error| refusal(&error))
+        execute(self.client(), trace, asked).await.map_err(|error| refusal(&error))
     }
 
     /// `ListAvailableTools`.

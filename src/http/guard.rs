@@ -72,10 +72,10 @@ impl Guard {
 }
 
 /// A header is there twice, or is no text.
-struct Ambiguous;
+pub struct Ambiguous;
 
 /// The value of a header that may be there once.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Ambiguous> {
+pub fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Ambiguous> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),

@@ -15,6 +15,7 @@ mod reports;
 mod routes;
 mod seats;
 mod tokens;
+mod trace;
 mod websocket;
 
 pub use face::{Face, Given, House, Opened};

@@ -16,6 +16,7 @@ use super::page;
 use super::reports;
 use super::seats::Seat;
 use super::tokens::Tokens;
+use super::trace::context_of;
 use super::websocket;
 use crate::control::Scope;
 
@@ -148,6 +149,7 @@ fn scope_of(server: &Server, token: &str) -> Option<Scope> {
 }
 
 async fn rpc(face: &Arc<Face>, request: Request<Incoming>, scope: Scope) -> Answer {
+    let trace = context_of(request.headers());
     let body = match read(request, longest(scope)).await {
         Ok(body) => body,
         Err(refused) => return refused,
@@ -155,7 +157,7 @@ async fn rpc(face: &Arc<Face>, request: Request<Incoming>, scope: Scope) -> Answ
     let attendance = face.attend().await;
     match face.requests(scope).await {
         Ok(requests) => tokio::select! {
-            answer = requests.answer(&body) => match answer {
+            answer = requests.answer(&body, trace) => match answer {
                 Some(answer) => json(StatusCode::OK, answer),
                 None => bare(StatusCode::ACCEPTED),
             },

@@ -51,6 +51,7 @@ impl McpSession {
             caller,
             key,
             method: Some(method),
+            is_served: true,
             role,
             listener: Arc::new(reply),
             client,

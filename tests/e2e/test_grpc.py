@@ -177,6 +177,10 @@ class OnThePort(Rpcs, Serving):
         asked = [*self.token(), ("traceparent", f"00-{trace}-{parent}-01")]
         done = self.stub.ExecuteTool(pb.ExecuteToolRequest(name="t.pid"), metadata=asked)
         self.assertIn(trace, self.site.value("calls.get", {"call": done.call})["trace"])
+        write_tool(self.folder / "tools", "traced", "import hostler\ndef seen() -> dict:\n    return dict(hostler.trace)\n")
+        until(lambda: self.execute("traced.seen").success)
+        seen = lambda *more: json.loads(self.stub.ExecuteTool(pb.ExecuteToolRequest(name="traced.seen"), metadata=[*asked, *more]).output_json)
+        self.assertEqual(seen(("tracestate", "a=1"), ("tracestate", "b=2"))["tracestate"], "a=1,b=2")
 
     def test_health_and_reflection(self):
         health = health_pb2_grpc.HealthStub(self.channel(self.address))

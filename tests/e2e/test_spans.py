@@ -12,6 +12,8 @@ from types import SimpleNamespace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
 
 from harness import META, PATIENCE, config_file, connected, environment, eventually, eventually_async, run, scratch, write_tool
+from test_http import Serving
+from test_mcp_http import META as STATELESS
 from test_shared import Shared, until
 from test_trace import PARENT, SPAN, STATE, TRACE
 from wire import Wire, call
@@ -249,6 +251,60 @@ class Exported(unittest.IsolatedAsyncioTestCase):
         wire.value(1, "one_add", a=1)
         eventually(lambda: len(collector.times) == 2, "the span is sent again")
         self.assertGreater(collector.times[1] - collector.times[0], 2.9)
+
+
+class OverHttp(Serving):
+    def setUp(self):
+        self.collector = Collector(self)
+        super().setUp()
+        write_tool(self.folder / "tools", "traced", "import hostler\ndef seen() -> dict:\n    return dict(hostler.trace)\n")
+        until(lambda: self.site.post("tools.show", {"tool": "traced.seen"}).get("result"))
+
+    def serve(self, *words):
+        config_file(self.folder, f'[telemetry]\notlp = "{self.collector.address}"\n')
+        return super().serve(*words)
+
+    def span(self, id):
+        """The exported span of a call."""
+        own = lambda: [span for span in self.collector.spans() if attributes(span)["gen_ai.tool.call.id"] == id]
+        return until(own)[0]
+
+    def rpc(self, method, params, **headers):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return self.site.send("POST", "/rpc", json.dumps(body), "call", **headers).json["result"]
+
+    def belongs(self, span, parent=SPAN, kind=SERVER, state=STATE):
+        self.assertEqual((span.trace_id.hex(), span.parent_span_id.hex(), span.kind, span.trace_state), (TRACE, parent, kind, state))
+
+    def test_requests_go_on_with_the_trace_of_their_headers(self):
+        headers = {"traceparent": PARENT, "tracestate": STATE}
+        done = self.rpc("ExecuteTool", {"name": "traced.seen"}, **headers)
+        self.assertIn(TRACE, done["output_json"])
+        self.belongs(self.span(done["call"]))
+        self.belongs(self.span(self.rpc("calls.start", {"tool": "traced.seen"}, **headers)["call"]))
+        self.belongs(self.span(self.rpc("calls.run", {"tool": "traced.seen"}, **headers)["call_id"]))
+        # A message has a context of its own, or none is known.
+        other = PARENT.replace(SPAN, "a" * 16)
+        own = self.rpc("ExecuteTool", {"name": "traced.seen", "traceparent": other, "tracestate": "b=2"}, **headers)
+        self.belongs(self.span(own["call"]), "a" * 16, state="b=2")
+        for context in ({}, {"traceparent": "00-1"}, {"tracestate": STATE}):
+            alone = self.span(self.rpc("ExecuteTool", {"name": "traced.seen"}, **context)["call"])
+            self.assertEqual((alone.parent_span_id, alone.kind, alone.trace_state), (b"", INTERNAL, ""))
+
+    def test_so_do_requests_of_mcp(self):
+        def answer(meta, **headers):
+            params = {"name": "traced_seen", "arguments": {}, "_meta": {**STATELESS, **meta}}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+            headers |= {"Content_Type": "application/json", "Mcp_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call",
+                        "Mcp_Name": "traced_seen"}
+            return self.site.send("POST", "/mcp", body, "call", **headers).json["result"]
+
+        id = lambda result: result["_meta"][META]["call_id"]
+        headers = {"traceparent": PARENT, "tracestate": STATE}
+        self.belongs(self.span(id(answer({}, **headers))))
+        own = answer({"traceparent": PARENT.replace(SPAN, "a" * 16)}, **headers)
+        self.belongs(self.span(id(own)), "a" * 16, state="")
+        self.assertEqual(self.span(id(answer({}))).parent_span_id, b"")
 
 
 class OfSessions(Shared):

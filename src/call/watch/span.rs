@@ -30,7 +30,7 @@ impl RunningCall {
             parent: outer.map(TraceContext::span_id),
             state: own.tracestate(),
             name: &format!("{}{target}", self.method.unwrap_or("execute_tool")),
-            is_server: self.method.is_some(),
+            is_server: self.is_served,
             began: ended.saturating_sub(nanoseconds(outcome.latency)),
             ended,
             attributes: &self.attributes(tool, outcome, error),

@@ -11,7 +11,6 @@ use prost::Message;
 use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::codegen::Service as _;
-use tonic::metadata::MetadataMap;
 use tonic::server::{Grpc, UnaryService};
 use tonic::{Code, Status};
 use tonic_health::ServingStatus;
@@ -24,6 +23,7 @@ use super::super::face::Face;
 use super::super::guard::token_of;
 use super::super::routes::Server;
 use super::super::seats::Seat;
+use super::super::trace::context_of;
 use super::messages::{
     ExecuteToolRequest, ExecuteToolResponse, GetToolSchemaRequest, GetToolSchemaResponse, ListAvailableToolsRequest,
     ListAvailableToolsResponse,
@@ -112,11 +112,12 @@ impl Service {
 
     async fn execute(&self, request: Request<Incoming>, scope: Scope) -> Result<Response<Body>, Status> {
         let deadline = deadline(request.headers());
+        let trace = context_of(request.headers());
         let run = async |asked: tonic::Request<ExecuteToolRequest>| {
-            let traceparent = traceparent(asked.metadata());
             let ExecuteToolRequest { name, input_json, timeout_ms } = asked.into_inner();
-            let asked = Execute { name, input_json, timeout_ms, traceparent };
-            let done = self.attended(scope, async |requests| requests.execute_tool(asked).await);
+            let asked = Execute { name, input_json, timeout_ms, traceparent: None, tracestate: None };
+            let trace = trace.clone();
+            let done = self.attended(scope, async |requests| requests.execute_tool(asked, trace).await);
             let done = timeout(deadline.unwrap_or(Duration::MAX), done).await;
             done.unwrap_or_else(|_| Err(Status::deadline_exceeded("the deadline of the RPC has passed")))
                 .map(ExecuteToolResponse::from)
@@ -230,10 +231,6 @@ fn status_of(refusal: &Refusal) -> Status {
     // It is sent in a header, which clients limit; what was asked for may be a part of it.
     let end = refusal.message.floor_char_boundary(LONGEST_MESSAGE);
     Status::new(code, &refusal.message[..end])
-}
-
-fn traceparent(metadata: &MetadataMap) -> Option<String> {
-    metadata.get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
 /// How long the client waits: at most eight digits and a unit.

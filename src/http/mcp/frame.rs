@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::protocol::TraceContext;
 
 /// Where a notification names the subscription that it belongs to.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -82,9 +84,15 @@ impl<'a> Frame<'a> {
         self.line_with("", self.params.map(RawValue::get))
     }
 
-    /// The request, on a line, with a number for its id and for the token of its progress: clients choose theirs alike.
-    pub fn numbered(&self, number: u64, token: Option<&RawValue>) -> String {
-        let params = self.params.map(|params| spliced(params.get(), token, &number.to_string()));
+    /// The request, on a line, with a number for its id and for the token of its progress: clients choose theirs alike. It is in
+    /// the span of the HTTP request that carried it, if it names none itself.
+    pub fn numbered(&self, number: u64, token: Option<&RawValue>, trace: Option<&TraceContext>) -> String {
+        let mut params = self.params.map(|params| spliced(params.get(), token, &number.to_string()));
+        if let Some(trace) = trace
+            && let Some(traced) = traced(params.as_deref().unwrap_or("{}"), trace)
+        {
+            params = Some(traced.into());
+        }
         self.line_with(&format!(r#""id":{number},"#), params.as_deref())
     }
 
@@ -110,6 +118,38 @@ pub fn spliced<'t>(text: &'t str, part: Option<&RawValue>, instead: &str) -> Cow
         Some((text.get(..start)?, text.get(end..)?))
     });
     place.map_or(text.into(), |(before, after)| format!("{before}{instead}{after}").into())
+}
+
+/// Parameters with a trace context in their metadata. `None` if they have one.
+fn traced(params: &str, trace: &TraceContext) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OfMeta<'a> {
+        #[serde(rename = "_meta", borrow, default)]
+        meta: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct OfTrace<'a> {
+        #[serde(borrow, default)]
+        traceparent: Option<&'a RawValue>,
+    }
+    let meta = serde_json::from_str::<OfMeta<'_>>(params).ok()?.meta;
+    let known = meta.map_or(Ok(OfTrace { traceparent: None }), |meta| serde_json::from_str(meta.get()));
+    if known.ok()?.traceparent.is_some() {
+        return None;
+    }
+    let state = trace.tracestate().map(|state| format!(r#","tracestate":{}"#, json!(state)));
+    let members = format!(r#""traceparent":"{}"{}"#, trace.traceparent(), state.unwrap_or_default());
+    match meta {
+        Some(meta) => Some(spliced(params, Some(meta), &with_members(meta.get(), &members)?).into_owned()),
+        None => with_members(params, &format!(r#""_meta":{{{members}}}"#)),
+    }
+}
+
+/// The text of an object with these members before its own.
+fn with_members(object: &str, members: &str) -> Option<String> {
+    let rest = object.trim_start().strip_prefix('{')?.trim_start();
+    let comma = if rest.starts_with('}') { "" } else { "," };
+    Some(format!("{{{members}{comma}{rest}"))
 }
 
 /// JSON without line ends, which stand between values only.
@@ -145,7 +185,7 @@ mod tests {
     fn a_request_gets_another_id_and_keeps_its_parameters() {
         let text =
             "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\n \"n\": 18446744073709551616}}";
-        let line = frame(text).numbered(7, None);
+        let line = frame(text).numbered(7, None, None);
         assert_eq!(
             line,
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{  \"n\": 18446744073709551616}}\n"
@@ -161,8 +201,29 @@ mod tests {
     fn the_token_of_progress_is_a_number_too() {
         let text = r#"{"id":1,"method":"x","params":{"a":"\"t\"","_meta":{"k":0,"progressToken":"t"},"b":"t"}}"#;
         let frame = frame(text);
-        let line = frame.numbered(42, frame.known().unwrap().meta.token);
+        let line = frame.numbered(42, frame.known().unwrap().meta.token, None);
         assert!(line.contains(r#""params":{"a":"\"t\"","_meta":{"k":0,"progressToken":42},"b":"t"}"#), "{line}");
+    }
+
+    #[test]
+    fn a_request_without_a_trace_is_in_that_of_its_headers() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let (own, state) = (format!(r#""traceparent":"{parent}""#), r#""tracestate":"a=1""#);
+        let with_state = TraceContext::read(parent, Some("a=1")).unwrap();
+        let trace = TraceContext::read(parent, None).unwrap();
+        let line = |params: &str, trace: &TraceContext| {
+            let text = format!(r#"{{"id":1,"method":"x"{params}}}"#);
+            frame(&text).numbered(1, None, Some(trace)).split_once(r#""params":"#).unwrap().1.trim_end().to_owned()
+        };
+        assert_eq!(line("", &trace), format!(r#"{{"_meta":{{{own}}}}}}}"#));
+        assert_eq!(line(r#","params":{}"#, &with_state), format!(r#"{{"_meta":{{{own},{state}}}}}}}"#));
+        assert_eq!(line(r#","params":{ "a":1}"#, &trace), format!(r#"{{"_meta":{{{own}}},"a":1}}}}"#));
+        let meta = |meta: &str| format!(r#","params":{{"a":1,"_meta":{meta},"b":2}}"#);
+        assert_eq!(line(&meta("{}"), &trace), format!(r#"{{"a":1,"_meta":{{{own}}},"b":2}}}}"#));
+        assert_eq!(line(&meta(r#"{"k":{}}"#), &trace), format!(r#"{{"a":1,"_meta":{{{own},"k":{{}}}},"b":2}}}}"#));
+        for whole in [r#"{"traceparent":"other"}"#, r#"{"traceparent":7}"#] {
+            assert_eq!(line(&meta(whole), &trace), format!(r#"{{"a":1,"_meta":{whole},"b":2}}}}"#), "its own wins");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use self::peer::Peer;
 use self::stream::{Read, Reader, Stream};
 use super::body::{Answer, bare, json as json_answer, read, refuse};
 use super::face::Face;
+use super::trace::context_of;
 use crate::mcp::is_known_revision;
 
 const SESSION: &str = "mcp-session-id";
@@ -173,7 +174,7 @@ impl Peers {
             peer.tell(frame, &known, text).await;
             return bare(StatusCode::ACCEPTED);
         };
-        let Ok((number, stream)) = peer.ask(frame, id, known.meta.token).await else {
+        let Ok((number, stream)) = peer.ask(frame, id, known.meta.token, context_of(headers).as_ref()).await else {
             return refuse(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "SERVER_BUSY",

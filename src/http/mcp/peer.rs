@@ -14,6 +14,7 @@ use super::stream::Stream;
 use crate::call::CallService;
 use crate::http::face::Attendance;
 use crate::mcp::serve_connection;
+use crate::protocol::TraceContext;
 
 /// What the streams to and from the session hold, and the lines on their way to it.
 const WITHIN: usize = 64 << 10;
@@ -92,6 +93,7 @@ impl Peer {
         frame: &Frame<'_>,
         id: &RawValue,
         token: Option<&RawValue>,
+        trace: Option<&TraceContext>,
     ) -> Result<(u64, Arc<Stream>), Full> {
         // Before it is entered: a client that goes meanwhile leaves nothing behind.
         let place = self.lines.reserve().await.map_err(|_| Full)?;
@@ -110,7 +112,7 @@ impl Peer {
             state.forget();
             (number, stream)
         };
-        place.send(frame.numbered(number, token));
+        place.send(frame.numbered(number, token, trace));
         Ok((number, stream))
     }
 
