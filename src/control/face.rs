@@ -44,6 +44,8 @@ pub struct Control {
     wishes: watch::Sender<Option<Wish>>,
     /// It is ending: new clients start the next one.
     is_over: AtomicBool,
+    /// Whether new sessions are accepted.
+    accepts: watch::Sender<bool>,
     /// Where HTTP is served.
     listens_at: watch::Sender<Option<SocketAddr>>,
     /// Whether a page was asked for, which needs HTTP.
@@ -63,6 +65,7 @@ impl Control {
             since: Instant::now(),
             wishes: watch::Sender::new(None),
             is_over: AtomicBool::new(false),
+            accepts: watch::Sender::new(true),
             listens_at: watch::Sender::new(None),
             wants_http: watch::Sender::new(false),
             pages: Pages::default(),
@@ -108,6 +111,12 @@ impl Control {
     /// No session begins from here on.
     pub fn close(&self) {
         self.is_over.store(true, Ordering::Relaxed);
+        self.accepts.send_replace(false);
+    }
+
+    /// Whether new sessions are accepted, now and as it changes.
+    pub fn accepts(&self) -> watch::Receiver<bool> {
+        self.accepts.subscribe()
     }
 
     /// Whether no session begins any more.
@@ -145,5 +154,6 @@ impl Control {
             *wished = if is_more { Some(wish) } else { *wished };
             is_more
         });
+        self.accepts.send_replace(false);
     }
 }

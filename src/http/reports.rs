@@ -10,7 +10,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Whether new sessions are accepted. It says no more: it needs no token.
 pub fn health(face: &Face) -> Answer {
-    let is_ready = !face.control().is_draining() && !face.control().is_over();
+    let is_ready = *face.control().accepts().borrow();
     let (status, text) =
         if is_ready { (StatusCode::OK, "ok\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "draining\n") };
     answer(status, "text/plain; charset=utf-8", text)

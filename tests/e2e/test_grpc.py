@@ -7,6 +7,7 @@ import struct
 import shutil
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -213,6 +214,37 @@ class OnThePort(Rpcs, Serving):
         asked = pb.GetToolSchemaRequest(name="x" * (2 << 20))
         self.refused(grpc.StatusCode.OUT_OF_RANGE, self.stub.GetToolSchema, asked, metadata=self.token("observe"))
         self.refused(grpc.StatusCode.NOT_FOUND, self.stub.GetToolSchema, asked, metadata=self.token("call"))
+
+
+class Watched(Rpcs, Serving):
+    """Clients that watch health."""
+
+    def watch(self, service=""):
+        stub = health_pb2_grpc.HealthStub(self.channel(f"127.0.0.1:{self.site.port}"))
+        heard = stub.Watch(health_pb2.HealthCheckRequest(service=service), timeout=PATIENCE)
+        return heard, next(heard).status
+
+    def test_a_watch_stays_open_and_hears_of_the_end(self):
+        serving, other = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+        watches = [self.watch(service) for service in ("", SERVICE)]
+        self.assertEqual([status for _, status in watches], [serving, serving])
+        unknown, status = self.watch("other")
+        self.assertEqual(status, other)
+        time.sleep(1)
+        self.assertTrue(all(heard.is_active() for heard in (unknown, *[heard for heard, _ in watches])))
+        # A call keeps this hostler.
+        stub = rpc.ToolExecutorStub(self.channel(f"127.0.0.1:{self.site.port}"))
+        asked = pb.ExecuteToolRequest(name="t.wait")
+        waiting = stub.ExecuteTool.future(asked, metadata=metadata(self.site.tokens["call"]))
+        until(lambda: self.site.value("health")["running"] == 1)
+        self.site.value("drain")
+        for heard, _ in watches:
+            self.assertEqual(next(heard).status, health_pb2.HealthCheckResponse.NOT_SERVING)
+            self.assertTrue(heard.is_active())
+        waiting.cancel()
+        for heard in (unknown, *[heard for heard, _ in watches]):
+            with contextlib.suppress(grpc.RpcError):
+                self.assertEqual(list(heard), [], "hostler has ended")
 
 
 class WithToken(grpc.StreamStreamClientInterceptor):

@@ -1,6 +1,7 @@
 //! gRPC, on the port and on the socket of the control face: the methods of specification 000, health and reflection.
 
 mod connection;
+mod health;
 mod messages;
 mod service;
 

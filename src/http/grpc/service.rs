@@ -13,8 +13,7 @@ use tonic::body::Body;
 use tonic::codegen::Service as _;
 use tonic::server::{Grpc, UnaryService};
 use tonic::{Code, Status};
-use tonic_health::ServingStatus;
-use tonic_health::server::{HealthReporter, HealthService};
+use tonic_health::pb::health_server::HealthServer;
 use tonic_prost::ProstCodec;
 use tonic_reflection::server::Builder as Reflection;
 
@@ -24,6 +23,7 @@ use super::super::guard::token_of;
 use super::super::routes::Server;
 use super::super::seats::Seat;
 use super::super::trace::context_of;
+use super::health::Health;
 use super::messages::{
     ExecuteToolRequest, ExecuteToolResponse, GetToolSchemaRequest, GetToolSchemaResponse, ListAvailableToolsRequest,
     ListAvailableToolsResponse,
@@ -31,7 +31,7 @@ use super::messages::{
 use crate::control::{Execute, Refusal, Requests, Scope};
 
 /// The service of our own.
-const NAME: &str = "hostler.control.v1.ToolExecutor";
+pub const NAME: &str = "hostler.control.v1.ToolExecutor";
 /// The most bytes of a refusal's message.
 const LONGEST_MESSAGE: usize = 2000;
 /// What reflection tells of it.
@@ -157,14 +157,8 @@ impl Service {
     }
 
     async fn health(&self, request: Request<Incoming>) -> Result<Response<Body>, Status> {
-        let control = self.face().control();
-        let is_ready = !control.is_draining() && !control.is_over();
-        let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
-        let reporter = HealthReporter::new();
-        reporter.set_service_status("", status).await;
-        reporter.set_service_status(NAME, status).await;
-        let service = HealthService::from_health_reporter(reporter);
-        Ok(never(tonic_health::pb::health_server::HealthServer::new(service).call(request).await))
+        let service = Health(Arc::clone(self.face().control()));
+        Ok(never(HealthServer::new(service).call(request).await))
     }
 }
 
