@@ -34,6 +34,7 @@ made = Path(tempfile.mkdtemp(prefix="hostler-e2e-"))
 
 def setUpModule():
     global pb, rpc
+    made.mkdir(exist_ok=True)  # another module was here
     words = ["protoc", f"-I{PROTO}", f"--descriptor_set_out={made / 'control.bin'}", f"--python_out={made}", f"--grpc_python_out={made}", FILE]
     assert protoc.main(words) == 0
     sys.path.insert(0, str(made))
@@ -257,8 +258,8 @@ class WithToken(grpc.StreamStreamClientInterceptor):
         return go_on(details._replace(metadata=metadata(self.token)), requests)
 
 
-class Attackers(Serving):
-    """Bytes that no client of gRPC sends."""
+class Wired(Serving):
+    """A client that writes its own frames."""
 
     def connect(self):
         link = socket.create_connection(("127.0.0.1", self.site.port), timeout=PATIENCE)
@@ -281,10 +282,14 @@ class Attackers(Serving):
         link.sendall(http.data_to_send())
         return link, http
 
-    def head(self, token=None, path=f"/{SERVICE}/ExecuteTool"):
-        fields = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", f"127.0.0.1:{self.site.port}"),
-                  ("content-type", "application/grpc"), ("te", "trailers")]
+    def head(self, token=None, path=f"/{SERVICE}/ExecuteTool", method="POST", kind="application/grpc", more=()):
+        fields = [(":method", method), (":scheme", "http"), (":path", path), (":authority", f"127.0.0.1:{self.site.port}"),
+                  ("content-type", kind), ("te", "trailers"), *more]
         return fields + ([("authorization", f"Bearer {token}")] if token else [])
+
+
+class Attackers(Wired):
+    """Bytes that no client of gRPC sends."""
 
     def test_a_beginning_in_pieces_is_known(self):
         link = self.connect()

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::service::{Door, Service};
+use super::unread::Unread;
 
 /// What such a connection begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -28,6 +29,8 @@ const AGAIN: Duration = Duration::from_millis(10);
 const MOST_STREAMS: u32 = 256;
 /// The longest head of a request.
 const LONGEST_HEAD: u32 = 64 << 10;
+/// The most bytes of an answer that are on their way.
+const ON_THE_WAY: usize = 64 << 10;
 /// After so long without a frame, a client is asked whether it is there, and has this long to answer.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -56,7 +59,8 @@ pub async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     door: Door,
 ) -> Result<(), hyper::Error> {
-    let service = Arc::new(Service::new(door));
+    let unread = Unread::new();
+    let service = Arc::new(Service::new(door, Arc::clone(&unread)));
     let answer = service_fn(move |request: Request<Incoming>| {
         let service = Arc::clone(&service);
         async move { Ok::<_, Infallible>(service.answer(request).await) }
@@ -65,7 +69,14 @@ pub async fn serve(
     http.timer(TokioTimer::new())
         .max_concurrent_streams(MOST_STREAMS)
         .max_header_list_size(LONGEST_HEAD)
+        .max_send_buf_size(ON_THE_WAY)
         .keep_alive_interval(SILENCE)
         .keep_alive_timeout(SILENCE);
-    http.serve_connection(TokioIo::new(stream), answer).await
+    tokio::select! {
+        ended = http.serve_connection(TokioIo::new(stream), answer) => ended,
+        () = unread.is_given_up() => {
+            tracing::debug!("a connection is closed, because its client has taken nothing of its answers for a minute");
+            Ok(())
+        }
+    }
 }

@@ -14,6 +14,9 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use super::service::NAME;
 use crate::control::Control;
 
+/// The longest message of a request.
+pub const LONGEST: usize = 4 << 10;
+
 /// The health of this hostler and of its service, which are the same.
 pub struct Health(pub Arc<Control>);
 

@@ -4,17 +4,16 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::header::{HOST, HeaderValue};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{HeaderMap, Request, Response};
 use prost::Message;
 use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::codegen::Service as _;
-use tonic::server::{Grpc, UnaryService};
 use tonic::{Code, Status};
 use tonic_health::pb::health_server::HealthServer;
-use tonic_prost::ProstCodec;
 use tonic_reflection::server::Builder as Reflection;
 
 use super::super::body::longest;
@@ -23,18 +22,27 @@ use super::super::guard::token_of;
 use super::super::routes::Server;
 use super::super::seats::Seat;
 use super::super::trace::context_of;
-use super::health::Health;
+use super::arriving::{Arriving, HEAD};
+use super::deadline::deadline;
+use super::health::{self, Health};
 use super::messages::{
     ExecuteToolRequest, ExecuteToolResponse, GetToolSchemaRequest, GetToolSchemaResponse, ListAvailableToolsRequest,
     ListAvailableToolsResponse,
 };
+use super::unread::Unread;
 use crate::control::{Execute, Refusal, Requests, Scope};
 
 /// The service of our own.
 pub const NAME: &str = "hostler.control.v1.ToolExecutor";
+/// The type of answers.
+const KIND: &str = "application/grpc";
 /// The most bytes of a refusal's message.
 const LONGEST_MESSAGE: usize = 2000;
-/// What reflection tells of it.
+/// The longest message to reflection.
+const LONGEST_REFLECTION: usize = 64 << 10;
+/// How long the message of a stranger may take.
+const FOR_STRANGERS: Duration = Duration::from_secs(15);
+/// What reflection tells of our service.
 const DESCRIPTOR: &[u8] = include_bytes!("../../../proto/hostler/control/v1/control.bin");
 
 /// How a client came in.
@@ -48,11 +56,13 @@ pub enum Door {
 /// What the RPCs of one connection are answered from.
 pub struct Service {
     door: Door,
+    arriving: Arriving,
+    unread: Arc<Unread>,
 }
 
 impl Service {
-    pub fn new(door: Door) -> Self {
-        Self { door }
+    pub fn new(door: Door, unread: Arc<Unread>) -> Self {
+        Self { door, arriving: Arriving::default(), unread }
     }
 
     fn face(&self) -> &Arc<Face> {
@@ -64,16 +74,19 @@ impl Service {
 
     /// Answers a request. What it wants of us may be dropped at any time: then its call is cancelled.
     pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        match self.admitted(request).await {
-            Ok(answer) => answer,
-            Err(status) => status.into_http(),
-        }
+        let limit = self.admits(&request).and_then(|()| deadline(request.headers()));
+        let answered = match limit {
+            Err(status) => Err(status),
+            Ok(None) => self.admitted(request).await,
+            Ok(Some(Duration::ZERO)) => Err(late()),
+            Ok(Some(limit)) => timeout(limit, self.admitted(request)).await.unwrap_or_else(|_| Err(late())),
+        };
+        answered.unwrap_or_else(Status::into_http)
     }
 
     async fn admitted(&self, request: Request<Incoming>) -> Result<Response<Body>, Status> {
-        self.admits(&request)?;
-        let (service, method) =
-            request.uri().path().strip_prefix('/').and_then(|path| path.split_once('/')).unwrap_or_default();
+        let path = request.uri().path().to_owned();
+        let (service, method) = path.strip_prefix('/').and_then(|path| path.split_once('/')).unwrap_or_default();
         if service == "grpc.health.v1.Health" {
             return self.health(request).await;
         }
@@ -111,35 +124,47 @@ impl Service {
     }
 
     async fn execute(&self, request: Request<Incoming>, scope: Scope) -> Result<Response<Body>, Status> {
-        let deadline = deadline(request.headers());
         let trace = context_of(request.headers());
-        let run = async |asked: tonic::Request<ExecuteToolRequest>| {
-            let ExecuteToolRequest { name, input_json, timeout_ms } = asked.into_inner();
-            let asked = Execute { name, input_json, timeout_ms, traceparent: None, tracestate: None };
-            let trace = trace.clone();
-            let done = self.attended(scope, async |requests| requests.execute_tool(asked, trace).await);
-            let done = timeout(deadline.unwrap_or(Duration::MAX), done).await;
-            done.unwrap_or_else(|_| Err(Status::deadline_exceeded("the deadline of the RPC has passed")))
-                .map(ExecuteToolResponse::from)
-        };
-        Ok(unary(request, scope, run).await)
+        let ExecuteToolRequest { name, input_json, timeout_ms } = self.asked(request, scope).await?;
+        let asked = Execute { name, input_json, timeout_ms, traceparent: None, tracestate: None };
+        let done = self.attended(scope, async |requests| requests.execute_tool(asked, trace).await).await?;
+        Ok(self.answered(&ExecuteToolResponse::from(done)))
     }
 
     async fn list(&self, request: Request<Incoming>, scope: Scope) -> Result<Response<Body>, Status> {
-        let run = async |_: tonic::Request<ListAvailableToolsRequest>| {
-            let tools = self.attended(scope, async |requests| requests.list_available_tools().await).await?;
-            Ok(ListAvailableToolsResponse::from(tools))
-        };
-        Ok(unary(request, scope, run).await)
+        let ListAvailableToolsRequest {} = self.asked(request, scope).await?;
+        let tools = self.attended(scope, async |requests| requests.list_available_tools().await).await?;
+        Ok(self.answered(&ListAvailableToolsResponse::from(tools)))
     }
 
     async fn schema(&self, request: Request<Incoming>, scope: Scope) -> Result<Response<Body>, Status> {
-        let run = async |asked: tonic::Request<GetToolSchemaRequest>| {
-            let name = asked.into_inner().name;
-            let schemas = self.attended(scope, async |requests| requests.get_tool_schema(name).await).await?;
-            Ok(GetToolSchemaResponse::from(schemas))
+        let GetToolSchemaRequest { name } = self.asked(request, scope).await?;
+        let schemas = self.attended(scope, async |requests| requests.get_tool_schema(name).await).await?;
+        Ok(self.answered(&GetToolSchemaResponse::from(schemas)))
+    }
+
+    /// What a request asks, once there is room for its answer.
+    async fn asked<Q: Message + Default>(&self, request: Request<Incoming>, scope: Scope) -> Result<Q, Status> {
+        let (head, body) = request.into_parts();
+        let message = self.arriving.message(&head.headers, body, longest(scope)).await?;
+        let asked = Q::decode(&message[HEAD..]).map_err(|error| Status::internal(error.to_string()))?;
+        drop((message, head));
+        self.unread.has_room().await;
+        Ok(asked)
+    }
+
+    fn answered(&self, answer: &impl Message) -> Response<Body> {
+        let length = answer.encoded_len();
+        let Ok(announced) = u32::try_from(length) else {
+            return Status::resource_exhausted("the answer is longer than 4 GB").into_http();
         };
-        Ok(unary(request, scope, run).await)
+        let mut message = Vec::with_capacity(HEAD + length);
+        message.push(0);
+        message.extend_from_slice(&announced.to_be_bytes());
+        answer.encode_raw(&mut message);
+        let mut response = Response::new(Body::new(self.unread.body(message)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(KIND));
+        response
     }
 
     /// Does something as one of the clients that send each request for itself.
@@ -156,10 +181,19 @@ impl Service {
         }
     }
 
+    /// Needs no token, so that little of a request is kept, and not for long.
     async fn health(&self, request: Request<Incoming>) -> Result<Response<Body>, Status> {
+        let (head, body) = request.into_parts();
+        let message = timeout(FOR_STRANGERS, self.arriving.message(&head.headers, body, health::LONGEST)).await;
+        let message = message.unwrap_or_else(|_| Err(late()))?;
         let service = Health(Arc::clone(self.face().control()));
-        Ok(never(HealthServer::new(service).call(request).await))
+        let request = Request::from_parts(head, Full::new(Bytes::from(message)));
+        Ok(never(HealthServer::new(service).max_decoding_message_size(health::LONGEST).call(request).await))
     }
+}
+
+fn late() -> Status {
+    Status::deadline_exceeded("the deadline of the RPC has passed")
 }
 
 async fn reflect(request: Request<Incoming>) -> Result<Response<Body>, Status> {
@@ -168,48 +202,16 @@ async fn reflect(request: Request<Incoming>) -> Result<Response<Body>, Status> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
     let broken = |error: tonic_reflection::server::Error| Status::internal(error.to_string());
     if request.uri().path().starts_with("/grpc.reflection.v1alpha.") {
-        return Ok(never(told.build_v1alpha().map_err(broken)?.call(request).await));
+        let service = told.build_v1alpha().map_err(broken)?;
+        return Ok(never(service.max_decoding_message_size(LONGEST_REFLECTION).call(request).await));
     }
-    Ok(never(told.build_v1().map_err(broken)?.call(request).await))
+    let service = told.build_v1().map_err(broken)?;
+    Ok(never(service.max_decoding_message_size(LONGEST_REFLECTION).call(request).await))
 }
 
 fn never(answer: Result<Response<Body>, Infallible>) -> Response<Body> {
     let Ok(answer) = answer;
     answer
-}
-
-/// An RPC with one request and one answer.
-struct Unary<F>(F);
-
-impl<F, Fut, Q, A> UnaryService<Q> for Unary<F>
-where
-    F: FnMut(tonic::Request<Q>) -> Fut,
-    Fut: Future<Output = Result<tonic::Response<A>, Status>>,
-{
-    type Response = A;
-    type Future = Fut;
-
-    fn call(&mut self, request: tonic::Request<Q>) -> Fut {
-        (self.0)(request)
-    }
-}
-
-async fn unary<Q, A, Fut>(
-    request: Request<Incoming>,
-    scope: Scope,
-    run: impl Fn(tonic::Request<Q>) -> Fut,
-) -> Response<Body>
-where
-    Q: Message + Default + 'static,
-    A: Message + Default + 'static,
-    Fut: Future<Output = Result<A, Status>>,
-{
-    let mut grpc = Grpc::new(ProstCodec::<A, Q>::default()).max_decoding_message_size(longest(scope));
-    let answer = Unary(|asked| {
-        let done = run(asked);
-        async { done.await.map(tonic::Response::new) }
-    });
-    grpc.unary(answer, request).await
 }
 
 fn status_of(refusal: &Refusal) -> Status {
@@ -225,20 +227,4 @@ fn status_of(refusal: &Refusal) -> Status {
     // It is sent in a header, which clients limit; what was asked for may be a part of it.
     let end = refusal.message.floor_char_boundary(LONGEST_MESSAGE);
     Status::new(code, &refusal.message[..end])
-}
-
-/// How long the client waits: at most eight digits and a unit.
-fn deadline(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get("grpc-timeout")?.to_str().ok()?;
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let number: u64 = number.parse().ok().filter(|_| number.len() <= 8)?;
-    match unit {
-        "H" => Some(Duration::from_secs(number * 3600)),
-        "M" => Some(Duration::from_secs(number * 60)),
-        "S" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_millis(number)),
-        "u" => Some(Duration::from_micros(number)),
-        "n" => Some(Duration::from_nanos(number)),
-        _ => None,
-    }
 }
