@@ -95,12 +95,17 @@ fn without_port(host: &str) -> Option<&str> {
 
 /// The token of a request. One in the address does not count: addresses end in logs.
 pub fn token_of(headers: &HeaderMap) -> Option<&str> {
-    if let Some(value) = only(headers, &AUTHORIZATION).ok()?.map(str::trim) {
-        let (scheme, token) = value.split_once(' ')?;
-        return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());
+    if headers.contains_key(AUTHORIZATION) {
+        return bearer_of(headers);
     }
     let offered = only(headers, &SEC_WEBSOCKET_PROTOCOL).ok()??;
     offered.split(',').find_map(|protocol| protocol.trim().strip_prefix(BEARER))
+}
+
+/// The token of a request that no browser sends.
+pub fn bearer_of(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only(headers, &AUTHORIZATION).ok()??.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Whether the client offers the protocol that stands beside a token.

@@ -18,7 +18,7 @@ HEALTH = "/grpc.health.v1.Health/Check"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 METHODS = ["ExecuteTool", "ListAvailableTools", "GetToolSchema"]
 # Of statuses.
-INVALID_ARGUMENT, DEADLINE_EXCEEDED, OUT_OF_RANGE = "3", "4", "11"
+INVALID_ARGUMENT, DEADLINE_EXCEEDED, OUT_OF_RANGE, UNAUTHENTICATED = "3", "4", "11", "16"
 
 
 def framed(body=b"", flag=0, length=None):
@@ -129,11 +129,27 @@ class Limits(Wired):
                 self.assertEqual(self.status(head, execute("t.pid")), status)
         self.assertEqual(self.ran(), 0)
 
+    def test_only_rpcs_are_answered(self):
+        token = self.site.tokens["call"]
+        for head, status in [(self.head(token, method="GET"), "405"), (self.head(token, method="PUT"), "405"),
+                             (self.head(token, kind="text/plain"), "415"), (self.head(token, kind="application/grpc-web"), "415"),
+                             (self.head(token, kind="application/grpc+json"), "415")]:
+            answer = self.ask(head, execute("t.pid"))
+            self.assertEqual((answer.fields[":status"], answer.fields.get("grpc-status")), (status, None))
+            self.assertIn(b"HTTP/1.1", answer.data)
+        for kind in ("application/grpc+proto", "application/grpc; x=y"):
+            self.assertEqual(self.status(self.head(token, kind=kind), execute("t.pid")), "0")
+        self.assertEqual(self.ran(), 2)
+
     def test_a_request_has_one_message(self):
         head = self.head(self.site.tokens["call"])
         for body in (execute("t.pid") * 2, execute("t.pid") + b"abc", execute("t.pid")[:-1], None):
             self.assertEqual(self.status(head, body), INVALID_ARGUMENT)
         self.assertEqual(self.ran(), 0)
+
+    def test_the_token_of_a_page_is_none(self):
+        offered = [("sec-websocket-protocol", f"hostler, bearer.{self.site.tokens['call']}")]
+        self.assertEqual(self.status(self.head(more=offered), execute("t.pid")), UNAUTHENTICATED)
 
     def test_of_two_contexts_neither_counts(self):
         one, other = (("traceparent", f"00-{digit * 32}-00f067aa0ba902b7-01") for digit in "ab")

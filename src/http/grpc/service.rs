@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
-use hyper::{HeaderMap, Request, Response};
+use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use prost::Message;
 use tokio::time::timeout;
 use tonic::body::Body;
@@ -18,7 +18,7 @@ use tonic_reflection::server::Builder as Reflection;
 
 use super::super::body::longest;
 use super::super::face::Face;
-use super::super::guard::token_of;
+use super::super::guard::bearer_of;
 use super::super::routes::Server;
 use super::super::seats::Seat;
 use super::super::trace::context_of;
@@ -34,8 +34,8 @@ use crate::control::{Execute, Refusal, Requests, Scope};
 
 /// The service of our own.
 pub const NAME: &str = "hostler.control.v1.ToolExecutor";
-/// The type of answers.
-const KIND: &str = "application/grpc";
+/// The types of requests that have messages of ours.
+const KINDS: [&str; 2] = ["application/grpc", "application/grpc+proto"];
 /// The most bytes of a refusal's message.
 const LONGEST_MESSAGE: usize = 2000;
 /// The longest message to reflection.
@@ -74,6 +74,9 @@ impl Service {
 
     /// Answers a request. What it wants of us may be dropped at any time: then its call is cancelled.
     pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if let Err(refused) = is_rpc(&request) {
+            return *refused;
+        }
         let limit = self.admits(&request).and_then(|()| deadline(request.headers()));
         let answered = match limit {
             Err(status) => Err(status),
@@ -117,7 +120,7 @@ impl Service {
     fn scope(&self, headers: &HeaderMap) -> Result<Scope, Status> {
         let Door::Port(server, seat) = &self.door else { return Ok(Scope::Operate) };
         let unknown = "send a valid token as `authorization: Bearer TOKEN`; `hostler token` prints one";
-        let scope = token_of(headers).and_then(|token| server.tokens.scope_of(token));
+        let scope = bearer_of(headers).and_then(|token| server.tokens.scope_of(token));
         let scope = scope.ok_or_else(|| Status::unauthenticated(unknown))?;
         seat.keep();
         Ok(scope)
@@ -163,7 +166,7 @@ impl Service {
         message.extend_from_slice(&announced.to_be_bytes());
         answer.encode_raw(&mut message);
         let mut response = Response::new(Body::new(self.unread.body(message)));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(KIND));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(KINDS[0]));
         response
     }
 
@@ -190,6 +193,30 @@ impl Service {
         let request = Request::from_parts(head, Full::new(Bytes::from(message)));
         Ok(never(HealthServer::new(service).max_decoding_message_size(health::LONGEST).call(request).await))
     }
+}
+
+/// Whether a request may be an RPC. HTTP/2 is spoken for nothing else.
+fn is_rpc(request: &Request<Incoming>) -> Result<(), Box<Response<Body>>> {
+    if request.method() != Method::POST {
+        let mut refused =
+            plain(StatusCode::METHOD_NOT_ALLOWED, "RPCs are sent by POST; for anything else use HTTP/1.1\n");
+        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return Err(Box::new(refused));
+    }
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known)) {
+        let text = "over HTTP/2 there are RPCs alone, of the type application/grpc; for anything else use HTTP/1.1\n";
+        return Err(Box::new(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, text)));
+    }
+    Ok(())
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut answer = Response::new(Body::new(Full::new(Bytes::from_static(text.as_bytes()))));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
 }
 
 fn late() -> Status {
