@@ -243,9 +243,19 @@ impl CallService {
 
     /// Waits until a session has no running call.
     pub async fn idle(&self, session: SessionId) {
+        self.until(|| self.running_of(session) == 0).await;
+    }
+
+    /// Waits until no call is running.
+    pub async fn all_idle(&self) {
+        self.until(|| self.running() == 0).await;
+    }
+
+    /// Waits for something that may hold once a call has ended.
+    async fn until(&self, holds: impl Fn() -> bool) {
         loop {
             let ended = self.ended.notified();
-            if self.running_of(session) == 0 {
+            if holds() {
                 return;
             }
             ended.await;

@@ -70,10 +70,18 @@ pub(super) async fn serve(app: &Workspace, asked: HttpAddress) -> Result<ExitCod
     let are = if tools == 1 { "is" } else { "are" };
     style::note(&format!("{} {are} served at http://{address}", plural(tools, "tool")));
     style::note("requests need a token: `hostler token` prints it");
+    let ending = async {
+        tokio::select! {
+            _ = signals.first() => {}
+            _ = control.wished() => {}
+        }
+        // Running calls have a moment, or until a second signal.
+        control.close();
+        signals.second().await;
+    };
     tokio::select! {
         () = listener.serve(face(app, &control), config.control.origins.clone()) => {}
-        _ = signals.first() => {}
-        _ = control.wished() => {}
+        () = ending => {}
     }
     trimming.abort();
     drop(watching);

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -42,8 +41,8 @@ pub struct Control {
     about: About,
     pub(super) since: Instant,
     wishes: watch::Sender<Option<Wish>>,
-    /// It is ending: new clients start the next one.
-    is_over: AtomicBool,
+    /// Whether it is ending: new clients start the next one.
+    over: watch::Sender<bool>,
     /// Whether new sessions are accepted.
     accepts: watch::Sender<bool>,
     /// Where HTTP is served.
@@ -64,7 +63,7 @@ impl Control {
             about,
             since: Instant::now(),
             wishes: watch::Sender::new(None),
-            is_over: AtomicBool::new(false),
+            over: watch::Sender::new(false),
             accepts: watch::Sender::new(true),
             listens_at: watch::Sender::new(None),
             wants_http: watch::Sender::new(false),
@@ -110,8 +109,8 @@ impl Control {
 
     /// No session begins from here on.
     pub fn close(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.accepts.send_replace(false);
+        self.accepts.send_if_modified(|accepts| std::mem::replace(accepts, false));
+        self.over.send_replace(true);
     }
 
     /// Whether new sessions are accepted, now and as it changes.
@@ -121,7 +120,12 @@ impl Control {
 
     /// Whether no session begins any more.
     pub fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
+        *self.over.borrow()
+    }
+
+    /// Waits until no session begins any more.
+    pub async fn closed(&self) {
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
     /// Whether new sessions are refused.
@@ -154,6 +158,6 @@ impl Control {
             *wished = if is_more { Some(wish) } else { *wished };
             is_more
         });
-        self.accepts.send_replace(false);
+        self.accepts.send_if_modified(|accepts| std::mem::replace(accepts, false));
     }
 }

@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
+use tokio::time::{sleep, timeout};
 
 use crate::call::{CallService, Session};
 use crate::control::{Control, Requests, Scope};
@@ -15,6 +16,11 @@ use crate::mcp::ClientInfo;
 use crate::process::Signals;
 use crate::runtime::{OpenSession, Present};
 
+/// How long running calls have when their session ends, and their answers after that.
+const CALLS: Duration = Duration::from_millis(500);
+const ANSWERS: Duration = Duration::from_millis(50);
+/// The longest that all of this takes.
+pub const FAREWELL: Duration = Duration::from_millis(650);
 /// The name of these clients in reports.
 const NAME: &str = "http";
 
@@ -69,16 +75,26 @@ struct Open {
 pub struct Attendance {
     _present: Option<Present>,
     ended: Signals,
+    control: Arc<Control>,
+    /// Runs its calls.
+    service: Option<Arc<CallService>>,
 }
 
 impl Attendance {
-    /// Waits until its session is ended: by `sessions.end`, or because hostler ends.
+    /// Waits until its session is ended, by `sessions.end` or because hostler ends, and its running calls had their time.
     pub async fn ended(&self) {
-        self.ended.first().await;
+        tokio::select! {
+            _ = self.ended.first() => {}
+            () = self.control.closed() => {}
+        }
+        if let Some(service) = &self.service {
+            let _ = timeout(CALLS, service.all_idle()).await;
+            sleep(ANSWERS).await;
+        }
     }
 
     fn is_over(&self) -> bool {
-        self.ended().now_or_never().is_some()
+        self.ended.first().now_or_never().is_some()
     }
 }
 
@@ -88,7 +104,7 @@ impl Face {
         Arc::new(Self { control, house, open: OnceCell::new(), attendance: Mutex::default() })
     }
 
-    pub(super) fn control(&self) -> &Arc<Control> {
+    pub fn control(&self) -> &Arc<Control> {
         &self.control
     }
 
@@ -134,7 +150,8 @@ impl Face {
             present.begin(OpenSession { pid, service, view: Box::new(view), relay, since: Instant::now() });
             present
         });
-        let fresh = Arc::new(Attendance { _present: present, ended });
+        let (control, service) = (Arc::clone(&self.control), opened.map(|opened| Arc::clone(&opened.service)));
+        let fresh = Arc::new(Attendance { _present: present, ended, control, service });
         *attendance = Arc::downgrade(&fresh);
         fresh
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +13,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use super::face::Face;
-#[cfg(feature = "grpc")]
+use super::face::{FAREWELL, Face};
 #[cfg(feature = "grpc")]
 use super::grpc::{self, Door};
 use super::guard::Guard;
@@ -87,33 +87,39 @@ impl Listener {
         self.address
     }
 
-    /// Serves everybody who has a token, until it is dropped.
+    /// Serves everybody who has a token, until it is dropped, or the face is closed and running calls had their time.
     pub async fn serve(self, face: Arc<Face>, origins: Vec<String>) {
         let Self { socket, address, tokens } = self;
         tracing::info!(%address, "HTTP is served");
         face.control().listens_at(address);
-        let server =
-            Arc::new(Server { face, guard: Guard::new(address.port(), origins), tokens, mcp: Peers::default() });
-        let seats = Seats::new();
+        let guard = Guard::new(address.port(), origins);
+        let server = Arc::new(Server { face, guard, tokens, mcp: Peers::default() });
         // Ends them with this.
         let mut connections = JoinSet::new();
-        connections.spawn({
-            let server = Arc::clone(&server);
-            async move { server.mcp.sweep().await }
-        });
-        loop {
-            let Some(vacant) = seats.next().await else { return };
-            match socket.accept().await {
-                Ok((stream, _)) => {
-                    connections.spawn(connection(stream, Arc::clone(&server), vacant.take()));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection cannot be accepted");
-                    sleep(PAUSE).await;
-                }
-            }
-            while connections.try_join_next().is_some() {}
+        tokio::select! {
+            () = accept(&socket, &server, &mut connections) => {}
+            () = server.mcp.sweep() => {}
+            () = server.face.control().closed() => {}
         }
+        drop(socket);
+        let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
+    }
+}
+
+async fn accept(socket: &TcpListener, server: &Arc<Server>, connections: &mut JoinSet<()>) {
+    let seats = Seats::new();
+    loop {
+        let Some(vacant) = seats.next().await else { return };
+        match socket.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(connection(stream, Arc::clone(server), vacant.take()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                sleep(PAUSE).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
     }
 }
 
@@ -131,12 +137,16 @@ async fn connection(stream: TcpStream, server: Arc<Server>, seat: Arc<Seat>) {
 }
 
 async fn serve(stream: TcpStream, server: Arc<Server>, seat: Arc<Seat>) -> Result<(), hyper::Error> {
+    let control = Arc::clone(server.face.control());
     #[cfg(feature = "grpc")]
-    match grpc::is_http2(&stream).await {
-        Ok(true) => return grpc::serve(stream, Door::Port(server, seat)).await,
-        Ok(false) => {}
-        // It said nothing, or left.
-        Err(_) => return Ok(()),
+    tokio::select! {
+        known = grpc::is_http2(&stream) => match known {
+            Ok(true) => return grpc::serve(stream, Door::Port(server, seat)).await,
+            Ok(false) => {}
+            // It said nothing, or left.
+            Err(_) => return Ok(()),
+        },
+        () = control.closed() => return Ok(()),
     }
     let service = service_fn(move |mut request: Request<Incoming>| {
         let server = Arc::clone(&server);
@@ -145,5 +155,12 @@ async fn serve(stream: TcpStream, server: Arc<Server>, seat: Arc<Seat>) -> Resul
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
-    http.serve_connection(TokioIo::new(stream), service).with_upgrades().await
+    let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    tokio::select! {
+        ended = serving.as_mut() => return ended,
+        () = control.closed() => {}
+    }
+    // What is being answered is answered.
+    serving.as_mut().graceful_shutdown();
+    serving.await
 }

@@ -5,9 +5,12 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::FusedFuture;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -117,9 +120,10 @@ pub async fn run(environment: Arc<Environment>, claim: Option<Claim>, ready: imp
         let runtime = Arc::clone(&runtime);
         move || Arc::clone(&runtime).next_end()
     }));
+    let mut http = pin!(serve_http(&config, environment, &face, wants_http).fuse());
     let why = tokio::select! {
         () = accept(&listener, &control, &face) => "it cannot accept connections".to_owned(),
-        () = serve_http(&config, environment, &face, wants_http) => "HTTP is no longer served".to_owned(),
+        () = http.as_mut() => "HTTP is no longer served".to_owned(),
         () = unused(&runtime, config.shared.idle_exit.value) => "no client is attached".to_owned(),
         name = signals.first() => name,
         why = control.wished() => why.to_owned(),
@@ -130,7 +134,12 @@ pub async fn run(environment: Arc<Environment>, claim: Option<Claim>, ready: imp
     leave(&place, listener, lock);
     runtime.sessions.end_all(&why);
     let gone = runtime.sessions.counted();
-    let _ = timeout(FAREWELL, emptied(gone)).await;
+    let http = async {
+        if !http.is_terminated() {
+            http.await;
+        }
+    };
+    let _ = timeout(FAREWELL, async { tokio::join!(emptied(gone), http) }).await;
     runtime.end(FAREWELL).await;
     runtime.end_journal().await;
     Ok(())
@@ -143,13 +152,19 @@ async fn serve_http(
     face: &Arc<Face>,
     mut wanted: watch::Receiver<bool>,
 ) {
-    let address = if let Some(listen) = &config.control.listen {
-        listen.value
-    } else {
-        let _ = wanted.wait_for(|wanted| *wanted).await;
-        SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+    let listening = async {
+        let address = if let Some(listen) = &config.control.listen {
+            listen.value
+        } else {
+            let _ = wanted.wait_for(|wanted| *wanted).await;
+            SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+        };
+        Listener::once_free(address, &environment).await
     };
-    let listener = Listener::once_free(address, &environment).await;
+    let listener = tokio::select! {
+        listener = listening => listener,
+        () = face.control().closed() => return,
+    };
     listener.serve(Arc::clone(face), config.control.origins.clone()).await;
 }
 

@@ -146,6 +146,30 @@ class OnThePort(Rpcs, Serving):
         health = health_pb2_grpc.HealthStub(self.channel(self.address, **{"grpc.default_authority": "evil.example"}))
         self.refused(grpc.StatusCode.PERMISSION_DENIED, health.Check, health_pb2.HealthCheckRequest())
 
+    def test_running_calls_have_half_a_second_at_the_end(self):
+        write_tool(self.folder / "tools", "u", TOOL)
+        for end in (self.end, lambda: self.site.value("stop")):
+            until(lambda: self.execute("t.pid").success and self.execute("u.pid").success)
+            asked = pb.ExecuteToolRequest(name="t.wait", input_json='{"seconds": 0.6}')
+            with ThreadPoolExecutor(2) as pool:
+                one = self.stub.ExecuteTool.future(asked, metadata=self.token())
+                other = pool.submit(self.site.value, "ExecuteTool", {"name": "u.wait", "input_json": '{"seconds": 0.6}'}, "call")
+                until(lambda: sorted(self.calls("running")) == ["t.wait", "u.wait"])
+                time.sleep(0.3)
+                began = time.monotonic()
+                end()
+                self.assertTrue(one.result(PATIENCE).success)
+                self.assertTrue(other.result(PATIENCE)["success"])
+                self.assertEqual(self.process.wait(PATIENCE), 0)
+            self.assertLess(time.monotonic() - began, 1.5)
+            self.site = self.serve()
+            self.stub = rpc.ToolExecutorStub(self.channel(f"127.0.0.1:{self.site.port}"))
+        self.execute("t.pid")
+        late = self.stub.ExecuteTool.future(pb.ExecuteToolRequest(name="t.wait"), metadata=self.token())
+        until(lambda: self.calls("running") == ["t.wait"])
+        self.end()
+        self.assertEqual(late.exception(PATIENCE).code(), grpc.StatusCode.UNAVAILABLE)
+
     def test_a_client_that_gives_up_cancels_its_call(self):
         self.execute("t.pid")
         call = self.stub.ExecuteTool.future(pb.ExecuteToolRequest(name="t.wait"), metadata=self.token())
@@ -215,37 +239,6 @@ class OnThePort(Rpcs, Serving):
         asked = pb.GetToolSchemaRequest(name="x" * (2 << 20))
         self.refused(grpc.StatusCode.OUT_OF_RANGE, self.stub.GetToolSchema, asked, metadata=self.token("observe"))
         self.refused(grpc.StatusCode.NOT_FOUND, self.stub.GetToolSchema, asked, metadata=self.token("call"))
-
-
-class Watched(Rpcs, Serving):
-    """Clients that watch health."""
-
-    def watch(self, service=""):
-        stub = health_pb2_grpc.HealthStub(self.channel(f"127.0.0.1:{self.site.port}"))
-        heard = stub.Watch(health_pb2.HealthCheckRequest(service=service), timeout=PATIENCE)
-        return heard, next(heard).status
-
-    def test_a_watch_stays_open_and_hears_of_the_end(self):
-        serving, other = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
-        watches = [self.watch(service) for service in ("", SERVICE)]
-        self.assertEqual([status for _, status in watches], [serving, serving])
-        unknown, status = self.watch("other")
-        self.assertEqual(status, other)
-        time.sleep(1)
-        self.assertTrue(all(heard.is_active() for heard in (unknown, *[heard for heard, _ in watches])))
-        # A call keeps this hostler.
-        stub = rpc.ToolExecutorStub(self.channel(f"127.0.0.1:{self.site.port}"))
-        asked = pb.ExecuteToolRequest(name="t.wait")
-        waiting = stub.ExecuteTool.future(asked, metadata=metadata(self.site.tokens["call"]))
-        until(lambda: self.site.value("health")["running"] == 1)
-        self.site.value("drain")
-        for heard, _ in watches:
-            self.assertEqual(next(heard).status, health_pb2.HealthCheckResponse.NOT_SERVING)
-            self.assertTrue(heard.is_active())
-        waiting.cancel()
-        for heard in (unknown, *[heard for heard, _ in watches]):
-            with contextlib.suppress(grpc.RpcError):
-                self.assertEqual(list(heard), [], "hostler has ended")
 
 
 class WithToken(grpc.StreamStreamClientInterceptor):
@@ -364,26 +357,41 @@ class OnTheSocket(Rpcs, Shared):
         super().setUp()
         home, config = self.folder / "home", self.folder / "config" / "hostler"
         write_tool(home / "tools", "mine", "import os, time\n\ndef where() -> str:\n    return os.getcwd()\n\n"
-                   "def wait():\n    time.sleep(600)\n")
+                   "def wait(seconds: float = 600.0) -> float:\n    time.sleep(seconds)\n    return seconds\n")
         config.mkdir(parents=True)
         config_file(config, "")
         self.env |= {"HOME": str(home), "XDG_CONFIG_HOME": str(self.folder / "config")}
 
-    def test_the_tools_of_the_home_folder_are_called_without_a_token(self):
-        client = self.open()
+    def on_socket(self):
         path, = (self.folder / "run" / "hostler").glob("*.sock")
         # By itself this client names the path of the socket as the host, which HTTP/2 does not accept.
-        channel = self.channel(f"unix:{path}", **{"grpc.default_authority": "localhost"})
+        return self.channel(f"unix:{path}", **{"grpc.default_authority": "localhost"})
+
+    def running(self):
+        return [call["tool"] for call in json.loads(self.run_hostler("calls", "list", "--running", "--json").stdout)]
+
+    def test_running_calls_have_half_a_second_at_the_end(self):
+        self.open()
+        stub = rpc.ToolExecutorStub(self.on_socket())
+        stub.ExecuteTool(pb.ExecuteToolRequest(name="mine.where"), timeout=PATIENCE)
+        running = stub.ExecuteTool.future(pb.ExecuteToolRequest(name="mine.wait", input_json='{"seconds": 0.7}'))
+        until(lambda: self.running() == ["mine.wait"])
+        time.sleep(0.4)
+        self.stop()
+        self.assertEqual(running.result(PATIENCE).output_json, "0.7")
+
+    def test_the_tools_of_the_home_folder_are_called_without_a_token(self):
+        client = self.open()
+        channel = self.on_socket()
         stub = rpc.ToolExecutorStub(channel)
         done = stub.ExecuteTool(pb.ExecuteToolRequest(name="mine.where"), timeout=PATIENCE)
         self.assertEqual(json.loads(done.output_json), str(self.folder / "home"))
         self.assertIn("mine.wait", [tool.name for tool in stub.ListAvailableTools(pb.ListAvailableToolsRequest()).tools])
         self.assertIn(SERVICE, ProtoReflectionDescriptorDatabase(channel).get_services())
         waiting = stub.ExecuteTool.future(pb.ExecuteToolRequest(name="mine.wait"))
-        running = lambda: json.loads(self.run_hostler("calls", "list", "--running", "--json").stdout)
-        until(lambda: [call["tool"] for call in running()] == ["mine.wait"])
+        until(lambda: self.running() == ["mine.wait"])
         self.assertEqual(client.value(1, "a_pid")[1], 1)
         channel.close()
-        until(lambda: running() == [])
+        until(lambda: self.running() == [])
         until(lambda: len(self.sessions()) == 1)
         self.assertTrue(waiting.done())

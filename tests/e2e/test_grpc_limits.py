@@ -1,5 +1,6 @@
-"""gRPC with clients that send too much, too little or too late, or take nothing."""
+"""gRPC with clients that send too much, too little or too late, that take nothing, or that watch."""
 
+import contextlib
 import json
 import re
 import struct
@@ -7,12 +8,15 @@ import time
 import unittest
 from pathlib import Path
 
+import grpc
 import h2.events
 import h2.settings
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 import test_grpc
-from test_grpc import SERVICE, Wired, setUpModule, tearDownModule
-from test_http import until
+from harness import PATIENCE
+from test_grpc import SERVICE, Rpcs, Wired, metadata, setUpModule, tearDownModule
+from test_http import Serving, until
 
 HEALTH = "/grpc.health.v1.Health/Check"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
@@ -175,6 +179,37 @@ class Limits(Wired):
         wire.http.increment_flow_control_window(1000, later.id)
         wire.flush()
         self.assertEqual(later.answer().fields["grpc-status"], "0")
+
+
+class Watched(Rpcs, Serving):
+    """Clients that watch health."""
+
+    def watch(self, service=""):
+        stub = health_pb2_grpc.HealthStub(self.channel(f"127.0.0.1:{self.site.port}"))
+        heard = stub.Watch(health_pb2.HealthCheckRequest(service=service), timeout=PATIENCE)
+        return heard, next(heard).status
+
+    def test_a_watch_stays_open_and_hears_of_the_end(self):
+        serving, other = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+        watches = [self.watch(service) for service in ("", SERVICE)]
+        self.assertEqual([status for _, status in watches], [serving, serving])
+        unknown, status = self.watch("other")
+        self.assertEqual(status, other)
+        time.sleep(1)
+        self.assertTrue(all(heard.is_active() for heard in (unknown, *[heard for heard, _ in watches])))
+        # A call keeps this hostler.
+        stub = test_grpc.rpc.ToolExecutorStub(self.channel(f"127.0.0.1:{self.site.port}"))
+        asked = test_grpc.pb.ExecuteToolRequest(name="t.wait")
+        waiting = stub.ExecuteTool.future(asked, metadata=metadata(self.site.tokens["call"]))
+        until(lambda: self.site.value("health")["running"] == 1)
+        self.site.value("drain")
+        for heard, _ in watches:
+            self.assertEqual(next(heard).status, health_pb2.HealthCheckResponse.NOT_SERVING)
+            self.assertTrue(heard.is_active())
+        waiting.cancel()
+        for heard in (unknown, *[heard for heard, _ in watches]):
+            with contextlib.suppress(grpc.RpcError):
+                self.assertEqual(list(heard), [], "hostler has ended")
 
 
 if __name__ == "__main__":

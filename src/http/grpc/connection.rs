@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ pub async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     door: Door,
 ) -> Result<(), hyper::Error> {
-    let unread = Unread::new();
+    let (unread, control) = (Unread::new(), Arc::clone(door.face().control()));
     let service = Arc::new(Service::new(door, Arc::clone(&unread)));
     let answer = service_fn(move |request: Request<Incoming>| {
         let service = Arc::clone(&service);
@@ -72,11 +73,20 @@ pub async fn serve(
         .max_send_buf_size(ON_THE_WAY)
         .keep_alive_interval(SILENCE)
         .keep_alive_timeout(SILENCE);
-    tokio::select! {
-        ended = http.serve_connection(TokioIo::new(stream), answer) => ended,
-        () = unread.is_given_up() => {
-            tracing::debug!("a connection is closed, because its client has taken nothing of its answers for a minute");
-            Ok(())
+    let mut serving = pin!(http.serve_connection(TokioIo::new(stream), answer));
+    let mut is_ending = false;
+    loop {
+        tokio::select! {
+            ended = serving.as_mut() => return ended,
+            () = unread.is_given_up() => {
+                tracing::debug!("a connection is closed: its client has taken nothing of its answers for a minute");
+                return Ok(());
+            }
+            () = control.closed(), if !is_ending => {
+                is_ending = true;
+                // What is being answered is answered.
+                serving.as_mut().graceful_shutdown();
+            }
         }
     }
 }

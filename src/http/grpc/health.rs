@@ -3,9 +3,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::stream::unfold;
+use futures_util::stream::{iter, pending, unfold};
 use futures_util::{Stream, StreamExt};
-use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_server;
@@ -32,14 +31,20 @@ fn is_known(service: &str) -> bool {
     service.is_empty() || service == NAME
 }
 
-/// What it is now, then what it becomes.
-fn changes(accepts: watch::Receiver<bool>) -> impl Stream<Item = HealthCheckResponse> {
-    unfold((accepts, false), |(mut accepts, is_begun)| async move {
+/// What it is now, then what it becomes, until hostler ends.
+fn changes(control: Arc<Control>) -> impl Stream<Item = HealthCheckResponse> {
+    let accepts = control.accepts();
+    unfold((control, accepts, false), |(control, mut accepts, is_begun)| async move {
         if is_begun {
-            accepts.changed().await.ok()?;
+            tokio::select! {
+                // The end is a change, too.
+                biased;
+                changed = accepts.changed() => changed.ok()?,
+                () = control.closed() => return None,
+            }
         }
         let now = status(*accepts.borrow_and_update());
-        Some((now, (accepts, true)))
+        Some((now, (control, accepts, true)))
     })
 }
 
@@ -57,10 +62,11 @@ impl health_server::Health for Health {
     /// Stays open. A service that is not known might come to be, for all that the protocol says.
     async fn watch(&self, asked: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let stream: Self::WatchStream = if is_known(&asked.get_ref().service) {
-            Box::pin(changes(self.0.accepts()).map(Ok))
+            Box::pin(changes(Arc::clone(&self.0)).map(Ok))
         } else {
-            let unknown = futures_util::stream::iter([Ok(answer(ServingStatus::ServiceUnknown))]);
-            Box::pin(unknown.chain(futures_util::stream::pending()))
+            let control = Arc::clone(&self.0);
+            let unknown = iter([Ok(answer(ServingStatus::ServiceUnknown))]).chain(pending());
+            Box::pin(unknown.take_until(async move { control.closed().await }))
         };
         Ok(Response::new(stream))
     }

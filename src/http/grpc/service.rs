@@ -53,6 +53,15 @@ pub enum Door {
     Socket(Arc<Face>),
 }
 
+impl Door {
+    pub fn face(&self) -> &Arc<Face> {
+        match self {
+            Self::Port(server, _) => &server.face,
+            Self::Socket(face) => face,
+        }
+    }
+}
+
 /// What the RPCs of one connection are answered from.
 pub struct Service {
     door: Door,
@@ -63,13 +72,6 @@ pub struct Service {
 impl Service {
     pub fn new(door: Door, unread: Arc<Unread>) -> Self {
         Self { door, arriving: Arriving::default(), unread }
-    }
-
-    fn face(&self) -> &Arc<Face> {
-        match &self.door {
-            Door::Port(server, _) => &server.face,
-            Door::Socket(face) => face,
-        }
     }
 
     /// Answers a request. What it wants of us may be dropped at any time: then its call is cancelled.
@@ -176,8 +178,8 @@ impl Service {
         scope: Scope,
         work: impl AsyncFnOnce(&Requests) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
-        let attendance = self.face().attend().await;
-        let requests = self.face().requests(scope).await.map_err(Status::unavailable)?;
+        let attendance = self.door.face().attend().await;
+        let requests = self.door.face().requests(scope).await.map_err(Status::unavailable)?;
         tokio::select! {
             done = work(requests) => done.map_err(|refusal| status_of(&refusal)),
             () = attendance.ended() => Err(Status::unavailable("the session was ended")),
@@ -189,7 +191,7 @@ impl Service {
         let (head, body) = request.into_parts();
         let message = timeout(FOR_STRANGERS, self.arriving.message(&head.headers, body, health::LONGEST)).await;
         let message = message.unwrap_or_else(|_| Err(late()))?;
-        let service = Health(Arc::clone(self.face().control()));
+        let service = Health(Arc::clone(self.door.face().control()));
         let request = Request::from_parts(head, Full::new(Bytes::from(message)));
         Ok(never(HealthServer::new(service).max_decoding_message_size(health::LONGEST).call(request).await))
     }
