@@ -15,7 +15,7 @@ use crate::protocol::TraceContext;
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
 
-/// How an executable is stopped at its time limit: TERM, then KILL.
+/// How an executable is stopped at its time limit, and when its call is cancelled: TERM, then KILL.
 const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) };
 
 /// Names the tool, for executables with several.
@@ -33,7 +33,7 @@ impl OneShots {
         Self { admission: Admission::new(shared), env_filter }
     }
 
-    /// Runs a call. Dropping the future kills the process group.
+    /// Runs a call. Dropping the future stops the process group.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         let work = |invocation, _seat| async {
             let mut metadata = Metadata { cold: true, ..Metadata::default() };

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
+use super::child::Child;
 use super::exit::Exit;
 use super::keeper;
 use super::ladder::{Grace, stop};
@@ -86,10 +88,28 @@ const LONGEST_LINE: u64 = 16 * 1024;
 /// The time to read what an exited program left in its pipes; a surviving child may hold them open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Runs it; `hear` receives each line as soon as it is written. Dropping the future kills the process group.
+/// A process that is stopped with its grace when this is dropped: nobody waits for it any more.
+struct Running {
+    /// `None` once it has ended.
+    child: Option<Child>,
+    grace: Grace,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
+            let grace = self.grace;
+            // Without a runtime, or when that ends before, the child is killed as it is dropped.
+            runtime.spawn(async move { stop(&mut child, grace).await });
+        }
+    }
+}
+
+/// Runs it; `hear` receives each line as soon as it is written. Dropping the future stops the process group.
 pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, SpawnError> {
     let deadline = Instant::now() + once.limit;
-    let mut child = spawn_when_written(&once.launch).await?;
+    let mut running = Running { child: None, grace: once.grace };
+    let child = running.child.insert(spawn_when_written(&once.launch).await?);
     let pid = child.pid();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut output, mut errors, mut unkept) = (Vec::new(), String::new(), 0);
@@ -121,7 +141,7 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
             keeper::unless_over().await;
             child.clean_up();
         } else {
-            stop(&mut child, once.grace).await;
+            stop(child, once.grace).await;
         }
         if !all_is_read && end != End::TooMuch {
             let left = timeout(LAST_WORDS, &mut reading).await;
@@ -130,7 +150,9 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
             end
         }
     };
-    Ok(Done { end, stdout: output, stderr: errors, unkept, peak_memory: child.peak_memory(), pid })
+    let peak_memory = child.peak_memory();
+    running.child = None;
+    Ok(Done { end, stdout: output, stderr: errors, unkept, peak_memory, pid })
 }
 
 /// It exceeded its output limit.

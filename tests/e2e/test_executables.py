@@ -271,6 +271,23 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             await asyncio.gather(task, return_exceptions=True)
             await eventually_async(lambda: not alive(int(mark.read_text())), "it is gone")
 
+    async def test_a_cancelled_call_is_asked_to_end_and_then_killed(self):
+        tools, marks = scratch(self) / "tools", scratch(self)
+        for name, ends in (("tidies", "sys.exit()"), ("stays", "None")):
+            body = (f"import os, signal, sys, time\ndef term(*_):\n    open({str(marks / (name + '-term'))!r}, 'w')\n    {ends}\n"
+                    f"signal.signal(signal.SIGTERM, term)\nopen({str(marks / name)!r}, 'w').write(str(os.getpid()))\n"
+                    "while True:\n    time.sleep(0.05)\n")
+            program(tools, name, body, {"name": name})
+        async with connected(tools) as hostler:
+            for name in ("tidies", "stays"):
+                mark = marks / name
+                task = asyncio.ensure_future(hostler.call(name))
+                await eventually_async(lambda: mark.exists() and mark.read_text(), "it runs")
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                await eventually_async(lambda: not alive(int(mark.read_text())), "it is gone")
+                self.assertTrue(Path(f"{mark}-term").exists(), f"{name} was not asked")
+
     async def test_sixty_four_at_once_run_as_many_as_may_and_leave_none(self):
         tools, log = scratch(self) / "tools", scratch(self)
         body = (f"import json, os, time\nown = os.path.join({str(log)!r}, str(os.getpid()))\nopen(own, 'w').close()\n"
