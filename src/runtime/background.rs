@@ -17,6 +17,9 @@ use crate::outcome::{Code, Fault};
 use crate::process::edge;
 use crate::threads::blocking;
 
+/// Why there are no background calls where nothing is written down.
+const WITHOUT_JOURNAL: &str = "background calls need the journal, which is off here: set `enabled = true` under `[journal]`, and see the log for what it lacks";
+
 /// A call that goes on.
 pub struct Begun {
     /// Its id.
@@ -66,6 +69,9 @@ impl Background {
         let Some(runtime) = self.runtime.upgrade() else {
             return Err(Fault::new(Code::ShuttingDown, "hostler is shutting down"));
         };
+        if runtime.journal.is_none() {
+            return Err(Fault::new(Code::NotSupported, WITHOUT_JOURNAL));
+        }
         let app = self.workspace(&runtime, &site).await?;
         app.calls.registry.asked_for(&request.tool).await;
         let request = match self.claimed(&runtime, &app, request).await? {
