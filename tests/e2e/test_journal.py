@@ -46,6 +46,11 @@ def die_first(path: str) -> int:
 '''
 
 
+def child_of(keeper):
+    """The supervisor of a keeper."""
+    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+
+
 class Journal(unittest.TestCase):
     def setUp(self):
         self.folder = scratch(self)
@@ -150,6 +155,8 @@ class Written(Journal):
         wire.value(1, "once_note", path=self.path("a"))
         wire.end_input()
         wire.ended(PATIENCE)
+        lost = self.open().ask("calls.start", {"tool": "pure.note", "arguments": {"path": self.path("b")}, "background": True})
+        self.assertEqual((lost.data["code"], self.effects("b")), ("NOT_SUPPORTED", []))
         self.assertEqual([path for path in self.state.rglob("*") if path.is_file()], [])
 
     def test_secrets_are_in_no_file(self):
@@ -240,6 +247,23 @@ class Background(Journal):
         self.open().value("version")
         time.sleep(1.5)  # recovery looks after a second
         self.assertEqual(self.effects("a"), ["ran"])
+
+    def test_a_stopped_hostler_is_stale_to_others_and_its_calls_are_its_own(self):
+        first, second = self.open(), self.open()
+        id = self.begin(first, "pure.note", path=self.path("a"), seconds=3)
+        self.assertGreater(self.row(id, "running")["last_heartbeat"], 0)
+        until(lambda: self.effects("a"))
+        os.kill(child_of(first.process.pid), signal.SIGSTOP)
+        store = sqlite3.connect(self.state / "hostler/journal/calls.db", isolation_level=None)
+        # As if it had been stopped for longer than a minute.
+        store.execute("UPDATE tool_calls SET last_heartbeat = last_heartbeat - 61000")
+        store.close()
+        self.assertEqual([call["state"] for call in second.value("calls.list")], ["stale"])
+        third = self.open()
+        time.sleep(1.5)  # it looks for what is to be recovered after a second
+        os.kill(child_of(first.process.pid), signal.SIGCONT)
+        self.assertEqual(self.end(first, id)["result"], "ran")
+        self.assertEqual((third.value("calls.wait", {"call": id})["result"], self.effects("a")), ("ran", ["ran"]))
 
     def test_a_fault_that_may_not_come_again_is_tried_again(self):
         hostler = self.open()
