@@ -1,6 +1,7 @@
 //! `hostler calls`: what runs in the shared hostler, and what the journal keeps.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use super::events::short;
 use super::kept_calls::KnownCalls;
 use super::options::{Calls, CallsOf};
+use super::prune;
 use super::shared::{CLIENT, refusal};
 use super::style::{self, Refusal};
 use crate::call::{CallFilter, CallInfo, CallState};
@@ -20,9 +22,12 @@ use crate::words::plural;
 /// The most characters of a tool's name in the list.
 const TOOL: usize = 40;
 
-pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, Refusal> {
+pub(super) fn run(args: &Calls, environment: &Arc<Environment>) -> Result<ExitCode, Refusal> {
     let usual = CallsOf::List { tool: None, running: false, limit: 20 };
     let what = args.what.as_ref().unwrap_or(&usual);
+    if let CallsOf::Prune { keep, keep_calls, dry_run } = what {
+        return prune::run(environment, args.json, *keep, *keep_calls, *dry_run);
+    }
     let Some(mut known) = KnownCalls::find(environment)? else {
         match what {
             CallsOf::List { .. } if args.json => style::answer_json(&json!([])),
@@ -59,6 +64,7 @@ pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, R
             style::note(&format!("cancelled {} ({})", call.call_id, style::plain(&call.tool)));
         }
         CallsOf::Output { id, follow } => output(known, id, *follow, environment)?,
+        CallsOf::Prune { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }

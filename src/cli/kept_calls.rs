@@ -9,6 +9,9 @@ use crate::config::Environment;
 use crate::control::{Connection, kept_call};
 use crate::journal::{Place, RowFilter, SqliteStore, State, Store, StoreError};
 
+/// How many calls are listed if nobody says.
+const USUAL: usize = 1000;
+
 /// Where calls are looked up.
 pub(super) enum KnownCalls {
     /// The shared hostler, which also reads the journal.
@@ -34,8 +37,9 @@ impl KnownCalls {
             Self::Kept(store) => {
                 let is_open = filter.states.is_some();
                 let states = if is_open { vec![State::Created, State::Running] } else { Vec::new() };
-                let limit = filter.limit.unwrap_or(usize::MAX >> 1);
-                let wanted = RowFilter { tool: filter.tool.clone(), states, limit, ..RowFilter::default() };
+                let limit = filter.limit.unwrap_or(USUAL);
+                let (id, tool) = (filter.call.clone(), filter.tool.clone());
+                let wanted = RowFilter { id, tool, states, limit, ..RowFilter::default() };
                 Ok(store.calls(&wanted).map_err(|error| unreadable(&error))?.iter().map(kept_call).collect())
             }
         }
@@ -44,8 +48,8 @@ impl KnownCalls {
     /// The call whose id begins so.
     pub fn one(&mut self, begin: &str) -> Result<CallInfo, Refusal> {
         let unknown = || Refusal::not_found(format!("there is no call {begin}"), "`hostler calls` lists them");
-        let calls = self.list(&CallFilter::default())?;
-        let mut found = calls.into_iter().filter(|call| call.call_id.starts_with(begin));
+        let filter = CallFilter { call: Some(begin.to_owned()), limit: Some(2), ..CallFilter::default() };
+        let mut found = self.list(&filter)?.into_iter();
         let first = found.next().ok_or_else(unknown)?;
         if found.next().is_some() {
             return Err(Refusal::new(format!("several calls begin with {begin}"), "write more of the id"));
@@ -75,6 +79,6 @@ impl KnownCalls {
     }
 }
 
-fn unreadable(error: &StoreError) -> Refusal {
+pub(super) fn unreadable(error: &StoreError) -> Refusal {
     Refusal::system("the journal of calls cannot be read", std::io::Error::other(error.to_string()))
 }

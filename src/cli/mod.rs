@@ -18,6 +18,7 @@ mod list;
 mod logs;
 mod new;
 mod options;
+mod prune;
 mod remove;
 mod rpc;
 mod shared;

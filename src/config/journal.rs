@@ -1,8 +1,10 @@
 //! `[journal]`: what is kept of calls.
 
+use std::time::Duration;
+
 use super::origin::Setting;
 use super::section::Section;
-use super::value::Word;
+use super::value::{ByteCount, Word};
 
 /// What is kept of the arguments and results of calls that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +23,10 @@ impl Word for Bodies {
         &[("needed", Self::Needed), ("all", Self::All), ("none", Self::None)];
 }
 
+const KEEP: Duration = Duration::from_hours(30 * 24);
+const KEEP_CALLS: usize = 100_000;
+const KEEP_SIZE: ByteCount = ByteCount(1_000_000_000);
+
 /// `[journal]`.
 #[derive(Debug, Clone)]
 pub struct JournalSettings {
@@ -28,6 +34,12 @@ pub struct JournalSettings {
     pub enabled: Setting<bool>,
     /// What is kept of them.
     pub bodies: Setting<Bodies>,
+    /// How long calls that have ended are kept.
+    pub keep: Setting<Duration>,
+    /// How many calls are kept.
+    pub keep_calls: Setting<usize>,
+    /// The most that they may take on the disk.
+    pub keep_size: Setting<ByteCount>,
 }
 
 impl JournalSettings {
@@ -35,6 +47,9 @@ impl JournalSettings {
         let settings = Self {
             enabled: section.take("enabled").unwrap_or(Setting::default_value(true)),
             bodies: section.take("bodies").unwrap_or(Setting::default_value(Bodies::Needed)),
+            keep: section.take("keep").unwrap_or(Setting::default_value(KEEP)),
+            keep_calls: section.take("keep_calls").unwrap_or(Setting::default_value(KEEP_CALLS)),
+            keep_size: section.take("keep_size").unwrap_or(Setting::default_value(KEEP_SIZE)),
         };
         section.finish(false);
         settings

@@ -260,7 +260,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "ignore" => "[check] in hostler.toml",
         "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
-        "bodies" => "[journal] in hostler.toml",
+        "bodies" | "keep_calls" | "keep_size" => "[journal] in hostler.toml",
         "protocol" | "env" | "config" | "functions" | "new_privileges" => {
             "[tool.NAME] in hostler.toml, with the name of a pack"
         }

@@ -226,14 +226,14 @@ async fn list(client: Arc<Client>, params: CallFilter) -> Answer<Vec<CallInfo>> 
     calls.extend(kept.into_iter().filter(|call| !known.contains(&call.call_id)).map(in_a_list));
     // Those that run first, then the newest.
     calls.sort_by_key(|call| (!is_running(call.state), Reverse(call.started_ms)));
-    calls.truncate(params.limit.unwrap_or(usize::MAX));
+    calls.truncate(params.limit.unwrap_or(history::USUAL).min(history::MOST));
     Ok(calls)
 }
 
-/// A list has neither results nor outputs, and of the arguments only those of calls that failed.
+/// A list has arguments only of calls that failed.
 fn in_a_list(call: CallInfo) -> CallInfo {
     let arguments = call.arguments.filter(|_| call.error.is_some());
-    CallInfo { arguments, result: None, output: None, ..call }
+    CallInfo { arguments, ..call }
 }
 
 fn is_running(state: CallState) -> bool {

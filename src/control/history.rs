@@ -10,8 +10,9 @@ use crate::outcome::Outcome;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
 
-/// The most calls of the store that one answer has.
-const MOST: usize = 10_000;
+/// The most calls of the store that one answer has, and how many if nobody says.
+pub(super) const MOST: usize = 10_000;
+pub(super) const USUAL: usize = 1000;
 /// How often the store is read for the end of a call that another process runs.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a call may not be in the store yet.
@@ -45,11 +46,12 @@ pub(super) async fn call(control: &Arc<Control>, id: &str) -> Option<CallRow> {
 /// Calls of the store, newest first.
 pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<CallInfo> {
     let wanted = RowFilter {
+        id: filter.call.clone(),
         tool: filter.tool.clone(),
         tag: filter.tag.clone(),
         states: filter.states.iter().flatten().flat_map(|state| stored(*state)).copied().collect(),
         before: None,
-        limit: filter.limit.unwrap_or(MOST).min(MOST),
+        limit: filter.limit.unwrap_or(USUAL).min(MOST),
     };
     // Sessions are numbered anew by each hostler.
     if filter.session.is_some() {

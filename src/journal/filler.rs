@@ -1,15 +1,16 @@
 //! The thread that brings a process's spool to the store, a batch at a time. What the store does not take stays in the spool.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::reader::{ReadError, Reader};
+use super::retention::{Keep, prune};
 use super::spool::{Position, Spool};
 use super::state::State;
-use super::store::{Batch, SqliteStore, Store, StoreError};
+use super::store::{Batch, LazyStore, SqliteStore, Store, StoreError};
+use crate::config::{Config, ConfigOptions, Environment};
 use crate::process::edge;
 use crate::telemetry::unix_ms;
 
@@ -21,6 +22,8 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 const IDLE: Duration = Duration::from_mins(10);
 /// The first pause after the store failed; doubled up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+/// How often it looks for calls that are kept no longer, and after how many new ones.
+const PRUNE: (Duration, usize) = (Duration::from_hours(1), 10_000);
 /// How often the log says that the store fails.
 const SAY_AGAIN: Duration = Duration::from_mins(1);
 
@@ -28,11 +31,17 @@ const SAY_AGAIN: Duration = Duration::from_mins(1);
 pub struct Filler {
     spool: Arc<Spool>,
     reader: Reader,
-    store: Option<SqliteStore>,
+    store: Arc<LazyStore>,
     /// The calls of this process that have not ended, as the store has them.
     open: HashSet<String>,
     beaten: Instant,
     said: Option<Instant>,
+    /// When it last looked for calls that are kept no longer.
+    pruned: Option<Instant>,
+    /// How many calls are new since then.
+    new: usize,
+    /// Whose settings say what is kept.
+    environment: Arc<Environment>,
     /// Set once nothing more comes: what is left is brought to the store at once.
     is_over: Arc<AtomicBool>,
 }
@@ -48,14 +57,22 @@ pub enum Left {
 
 impl Filler {
     /// For the spool of this process.
-    pub fn new(spool: Arc<Spool>, is_over: Arc<AtomicBool>) -> Self {
+    pub fn new(
+        spool: Arc<Spool>,
+        store: Arc<LazyStore>,
+        environment: Arc<Environment>,
+        is_over: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             spool,
             reader: Reader::at(Position::default()),
-            store: None,
+            store,
             open: HashSet::new(),
             beaten: Instant::now(),
             said: None,
+            pruned: None,
+            new: 0,
+            environment,
             is_over,
         }
     }
@@ -68,7 +85,7 @@ impl Filler {
             if goes_on {
                 self.spool.gather(GATHER);
             }
-            let done = self.bring().and_then(|()| self.beat());
+            let done = self.bring().and_then(|()| self.beat()).and_then(|()| self.prune());
             match done {
                 Ok(()) => pause = PAUSES[0],
                 Err(error) => {
@@ -76,7 +93,6 @@ impl Filler {
                     if self.is_over.load(Ordering::Acquire) {
                         return Left::Something;
                     }
-                    self.store = None;
                     self.spool.gather(pause);
                     pause = (pause * 2).min(PAUSES[1]);
                     continue;
@@ -96,11 +112,9 @@ impl Filler {
             // Read again after a failure: the batch was not kept.
             let before = self.reader.position();
             let Some(read) = self.reader.next(claim, Some(until))? else { break };
-            let result = store(&mut self.store, &claim.place.store())
-                .and_then(|store| store.import(&claim.name, &read.batch).map_err(Failed::from));
-            if let Err(error) = result {
+            if let Err(error) = self.store.with(|store| store.import(&claim.name, &read.batch)) {
                 self.reader = Reader::at(before);
-                return Err(error);
+                return Err(error.into());
             }
             edge("filler.after-import");
             self.note(&read.batch);
@@ -111,6 +125,7 @@ impl Filler {
 
     fn note(&mut self, batch: &Batch) {
         for change in &batch.calls {
+            self.new += usize::from(change.is_new);
             match change.row.state {
                 Some(state) if state.is_final() => drop(self.open.remove(&change.row.id)),
                 Some(State::Created | State::Running) => drop(self.open.insert(change.row.id.clone())),
@@ -124,7 +139,7 @@ impl Filler {
         let at = self.reader.position().segment;
         let done: Vec<_> = self.spool.claim().segments().into_iter().filter(|(number, _)| *number < at).collect();
         if !done.is_empty() {
-            store(&mut self.store, &self.spool.claim().place.store())?.synced()?;
+            self.store.with(Store::synced)?;
         }
         for (_, path) in done {
             let _ = std::fs::remove_file(path);
@@ -136,9 +151,28 @@ impl Filler {
         if self.open.is_empty() || self.beaten.elapsed() < HEARTBEAT {
             return Ok(());
         }
-        let claim = self.spool.claim();
-        store(&mut self.store, &claim.place.store())?.beat(&claim.name, unix_ms())?;
+        self.store.with(|store| store.beat(&self.spool.claim().name, unix_ms()))?;
         self.beaten = Instant::now();
+        Ok(())
+    }
+
+    /// Removes calls that are kept no longer, as the person's own settings say: a project does not decide for others.
+    fn prune(&mut self) -> Result<(), Failed> {
+        let (pause, many) = PRUNE;
+        let is_due = self.new >= many || self.pruned.is_none_or(|pruned| pruned.elapsed() >= pause);
+        if !is_due || self.is_over.load(Ordering::Acquire) || self.reader.position() == Position::default() {
+            return Ok(());
+        }
+        (self.pruned, self.new) = (Some(Instant::now()), 0);
+        let options = ConfigOptions { environment: Arc::clone(&self.environment), ..ConfigOptions::default() };
+        // Settings that cannot be read say nothing: then everything stays.
+        if let Ok(config) = Config::of_person(&options) {
+            let keep = Keep::from(&config.journal);
+            let gone = prune(&self.store, keep, unix_ms(), || !self.is_over.load(Ordering::Acquire))?;
+            if gone > 0 {
+                tracing::debug!(gone, "calls are kept no longer");
+            }
+        }
         Ok(())
     }
 
@@ -151,7 +185,7 @@ impl Filler {
             store.synced()?;
             if is_empty { store.forget(name).map(|()| true) } else { Ok(false) }
         };
-        let is_done = self.store.as_mut().is_none_or(|store| forget(store).unwrap_or_default());
+        let is_done = self.reader.position() == Position::default() || self.store.with(forget).unwrap_or_default();
         if is_done { Left::Nothing } else { Left::Something }
     }
 
@@ -163,14 +197,6 @@ impl Filler {
     }
 }
 
-/// The store, opened if need be: making one takes 20 ms, which no start pays.
-fn store<'s>(store: &'s mut Option<SqliteStore>, path: &Path) -> Result<&'s mut SqliteStore, Failed> {
-    if store.is_none() {
-        *store = Some(SqliteStore::open(path)?);
-    }
-    store.as_mut().ok_or(Failed::Gone)
-}
-
 /// Why a batch was not brought.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
@@ -178,6 +204,4 @@ enum Failed {
     Store(#[from] StoreError),
     #[error("the spool cannot be read: {0}")]
     Spool(#[from] ReadError),
-    #[error("the store is gone")]
-    Gone,
 }

@@ -13,6 +13,7 @@ mod plan;
 mod reader;
 mod record;
 mod recover;
+mod retention;
 mod spool;
 mod state;
 mod store;
@@ -30,7 +31,7 @@ use tokio::sync::oneshot;
 use self::filler::{Filler, Left};
 use self::spool::Spool;
 use self::sync::Syncer;
-use crate::config::Config;
+use crate::config::{Config, Environment};
 use crate::process::Barrier;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
@@ -39,8 +40,9 @@ pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
 pub use self::record::{Accepted, Cancelling, Dispatched, Finished, Id, Printed, Record, Retrying};
 pub use self::recover::Recovered;
+pub use self::retention::{Keep, excess, prune};
 pub use self::state::{Created, State};
-pub use self::store::{CallRow, RowFilter, SqliteStore, Store, StoreError};
+pub use self::store::{CallRow, LazyStore, RowFilter, SqliteStore, Store, StoreError};
 
 /// The journal of a process.
 pub struct Journal {
@@ -51,35 +53,38 @@ pub struct Journal {
     is_filling: AtomicBool,
     /// Brings it to the disk; started by the first call that wants that. Locked to start it or to copy the pointer.
     syncer: Mutex<Option<Arc<Syncer>>>,
-    /// The store, for what cannot wait for the thread. Locked while it is asked, on threads.
-    store: Arc<Mutex<Option<SqliteStore>>>,
+    /// The store. Its thread fills it, keys are taken in it, and recovery works on it.
+    store: Arc<LazyStore>,
+    /// Whose it is.
+    environment: Arc<Environment>,
 }
 
 impl Journal {
     /// The journal of this process, which holds the claim.
-    pub fn holding(claim: Claim) -> Arc<Self> {
-        Self::new(claim, boot_id())
+    fn holding(claim: Claim, environment: Arc<Environment>) -> Arc<Self> {
+        Self::new(claim, boot_id(), environment)
     }
 
     /// The same if the configuration wants one.
     pub fn for_config(config: &Config, claim: Option<Claim>) -> Option<Arc<Self>> {
         let claim = claim?;
         if config.journal.enabled.value {
-            return Some(Self::holding(claim));
+            return Some(Self::holding(claim, Arc::clone(&config.environment)));
         }
         claim.clear();
         None
     }
 
     /// The same in this boot.
-    fn new(claim: Claim, boot: String) -> Arc<Self> {
+    fn new(claim: Claim, boot: String, environment: Arc<Environment>) -> Arc<Self> {
         Arc::new(Self {
+            store: Arc::new(LazyStore::new(claim.place.store())),
             spool: Arc::new(Spool::new(claim, boot)),
             is_over: Arc::default(),
             filling: Mutex::default(),
             is_filling: AtomicBool::new(false),
             syncer: Mutex::default(),
-            store: Arc::default(),
+            environment,
         })
     }
 
@@ -137,27 +142,29 @@ impl Journal {
         &self,
         work: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
-        let (store, path) = (Arc::clone(&self.store), self.place().store());
-        let working = blocking(move || -> Result<T, StoreError> {
-            let mut store = store.lock();
-            // One that fails is opened anew.
-            let mut open = store.take().map_or_else(|| SqliteStore::open(&path), Ok)?;
-            let done = work(&mut open)?;
-            *store = Some(open);
-            Ok(done)
-        });
+        let store = Arc::clone(&self.store);
+        let working = blocking(move || store.with(work));
         let failed = |error: &dyn std::fmt::Display| format!("the journal cannot be asked: {error}");
         working.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))
     }
 
     /// Goes on with the spools of processes that are gone. Blocks.
     pub fn recover(&self) -> Result<Recovered, StoreError> {
-        recover::recover(self.spool.claim(), self.spool.boot())
+        let recovered = recover::recover(self.spool.claim(), self.spool.boot(), &self.store);
+        if !self.is_filling.load(Ordering::Relaxed) {
+            self.store.close();
+        }
+        recovered
     }
 
     /// Starts the thread that fills the store. Without one, another process does it later.
     fn fill(&self) {
-        let filler = Filler::new(Arc::clone(&self.spool), Arc::clone(&self.is_over));
+        let filler = Filler::new(
+            Arc::clone(&self.spool),
+            Arc::clone(&self.store),
+            Arc::clone(&self.environment),
+            Arc::clone(&self.is_over),
+        );
         let (sender, left) = oneshot::channel();
         let thread = std::thread::Builder::new().name("journal".to_owned());
         match thread.spawn(move || sender.send(filler.run())) {

@@ -7,7 +7,7 @@ use super::place::Claim;
 use super::plan::{Plan, plan};
 use super::reader::Reader;
 use super::state::State;
-use super::store::{Batch, CallRow, Change, SqliteStore, Store, StoreError};
+use super::store::{Batch, CallRow, Change, LazyStore, Store, StoreError};
 use crate::process::{edge, end_stray};
 use crate::telemetry::unix_ms;
 
@@ -24,39 +24,38 @@ pub struct Recovered {
 }
 
 /// Recovers every spool that no process holds, as the process of this claim in this boot.
-pub fn recover(own: &Claim, boot: &str) -> Result<Recovered, StoreError> {
+pub fn recover(own: &Claim, boot: &str, store: &LazyStore) -> Result<Recovered, StoreError> {
     let abandoned = own.abandoned();
-    let has_store = own.place.store().exists();
+    let has_store = store.path().exists();
     let mut recovered = Recovered::default();
     if abandoned.is_empty() && !has_store {
         return Ok(recovered);
     }
-    let mut store = SqliteStore::open(&own.place.store())?;
     for claim in abandoned {
-        if bring(&claim, &mut store)? {
+        if bring(&claim, store)? {
             edge("recovery.after-import");
-            settle(own, &claim.name, boot, &mut store, &mut recovered)?;
+            settle(own, &claim.name, boot, store, &mut recovered)?;
             edge("recovery.after-plan");
-            store.forget(&claim.name)?;
+            store.with(|store| store.forget(&claim.name))?;
             edge("recovery.before-clearing");
             claim.clear();
         }
     }
     // Spools whose files are gone altogether.
     let held: HashSet<String> = own.place.held();
-    for name in store.open_spools()?.into_iter().filter(|name| !held.contains(name)) {
-        settle(own, &name, boot, &mut store, &mut recovered)?;
+    for name in store.with(Store::open_spools)?.into_iter().filter(|name| !held.contains(name)) {
+        settle(own, &name, boot, store, &mut recovered)?;
     }
     Ok(recovered)
 }
 
 /// Brings what is left of a spool to the store. Whether it was read to its end.
-fn bring(claim: &Claim, store: &mut SqliteStore) -> Result<bool, StoreError> {
-    let mut reader = Reader::at(store.imported(&claim.name)?);
+fn bring(claim: &Claim, store: &LazyStore) -> Result<bool, StoreError> {
+    let mut reader = Reader::at(store.with(|store| store.imported(&claim.name))?);
     loop {
         match reader.next(claim, None) {
             Ok(Some(read)) => {
-                store.import(&claim.name, &read.batch)?;
+                store.with(|store| store.import(&claim.name, &read.batch))?;
                 if read.damaged > 0 {
                     tracing::warn!(
                         spool = claim.name,
@@ -66,7 +65,7 @@ fn bring(claim: &Claim, store: &mut SqliteStore) -> Result<bool, StoreError> {
                 }
             }
             Ok(None) => {
-                store.synced()?;
+                store.with(Store::synced)?;
                 return Ok(true);
             }
             Err(error) => {
@@ -82,14 +81,14 @@ fn settle(
     own: &Claim,
     spool: &str,
     boot: &str,
-    store: &mut SqliteStore,
+    store: &LazyStore,
     recovered: &mut Recovered,
 ) -> Result<(), StoreError> {
-    let open = store.open_calls(spool)?;
+    let open = store.with(|store| store.open_calls(spool))?;
     for row in open.iter().filter(|row| row.boot_id.as_deref() == Some(boot)) {
         end_process_of(row);
     }
-    let mut batch = Batch { at: store.imported(&own.name)?, ..Batch::default() };
+    let mut batch = Batch::default();
     for mut row in open {
         let plan = plan(&row, boot);
         let now = unix_ms();
@@ -116,7 +115,10 @@ fn settle(
         batch.calls.push(change);
     }
     // From here on they are this process's: if it dies, the next one decides anew.
-    store.import(&own.name, &batch)
+    store.with(|store| {
+        batch.at = store.imported(&own.name)?;
+        store.import(&own.name, &batch)
+    })
 }
 
 /// Ends what still runs a call: nothing may come of it that nobody hears of.

@@ -11,15 +11,20 @@ fn person(folder: &Path) -> Environment {
 }
 
 fn journal(folder: &Path) -> Arc<Journal> {
-    Journal::new(Claim::take(&person(folder), "k").unwrap(), "boot".to_owned())
+    Journal::new(Claim::take(&person(folder), "k").unwrap(), "boot".to_owned(), Arc::new(person(folder)))
 }
 
 fn accept(journal: &Journal, id: u8) {
-    journal.append(&Record::Accepted(Accepted { id: [id; 16], at_ms: 1, tool: "a.b", ..Accepted::default() }));
+    journal.append(&Record::Accepted(Accepted { id: [id; 16], at_ms: unix_ms(), tool: "a.b", ..Accepted::default() }));
 }
 
 fn finish(journal: &Journal, id: u8) {
-    journal.append(&Record::Finished(Finished { id: [id; 16], at_ms: 2, state: "complete", ..Finished::default() }));
+    journal.append(&Record::Finished(Finished {
+        id: [id; 16],
+        at_ms: unix_ms(),
+        state: "complete",
+        ..Finished::default()
+    }));
 }
 
 fn rows(folder: &Path) -> Vec<CallRow> {
@@ -75,9 +80,15 @@ async fn many_calls_over_several_segments_are_all_brought() {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&number.to_be_bytes());
         let arguments = &arguments;
-        journal.append(&Record::Accepted(Accepted { id, at_ms: 1, tool: "a.b", arguments, ..Accepted::default() }));
+        journal.append(&Record::Accepted(Accepted {
+            id,
+            at_ms: unix_ms(),
+            tool: "a.b",
+            arguments,
+            ..Accepted::default()
+        }));
         journal.pass();
-        journal.append(&Record::Finished(Finished { id, at_ms: 2, state: "complete", ..Finished::default() }));
+        journal.append(&Record::Finished(Finished { id, at_ms: unix_ms(), state: "complete", ..Finished::default() }));
     }
     journal.end(Duration::from_mins(1)).await;
     assert_eq!((rows(base.path()).len(), files(base.path())), (2000, 0));
@@ -104,6 +115,10 @@ fn die(journal: Arc<Journal>) {
     // As if its thread had gone with it.
     std::mem::forget(journal);
     spool.claim().release();
+}
+
+fn recover(own: &Claim) -> Recovered {
+    recover::recover(own, "boot", &LazyStore::new(own.place.store())).unwrap()
 }
 
 fn begin(journal: &Journal, id: u8, effects: &'static str, background: bool) {
@@ -135,7 +150,7 @@ fn what_a_dead_process_left_is_settled_once() {
     }
     die(dead);
     let own = Claim::take(&person(base.path()), "k").unwrap();
-    let recovered = recover::recover(&own, "boot").unwrap();
+    let recovered = recover(&own);
     let mut to_run: Vec<(String, u64)> =
         recovered.to_run.iter().map(|row| (row.id[..2].to_owned(), row.retry_count)).collect();
     to_run.sort();
@@ -144,11 +159,11 @@ fn what_a_dead_process_left_is_settled_once() {
     let codes: Vec<_> = rows(base.path()).into_iter().rev().map(|row| (row.state.unwrap(), row.code)).collect();
     let unknown = || (State::Failed, Some("OUTCOME_UNKNOWN".to_owned()));
     assert_eq!(codes, [unknown(), unknown(), (State::Created, None), (State::Created, None)]);
-    assert!(recover::recover(&own, "boot").unwrap().to_run.is_empty(), "they are this process's now");
+    assert!(recover(&own).to_run.is_empty(), "they are this process's now");
     // It dies, too, before it has run them.
     own.release();
     let next = Claim::take(&person(base.path()), "k").unwrap();
-    assert_eq!(recover::recover(&next, "boot").unwrap().to_run.len(), 2);
+    assert_eq!(recover(&next).to_run.len(), 2);
 }
 
 #[test]
@@ -164,7 +179,7 @@ fn a_spool_whose_files_are_gone_is_recovered_from_the_store() {
     die(dead);
     claim.claim().clear();
     let own = Claim::take(&person(base.path()), "k").unwrap();
-    assert_eq!(recover::recover(&own, "boot").unwrap().to_run.len(), 1);
+    assert_eq!(recover(&own).to_run.len(), 1);
 }
 
 #[test]
@@ -184,11 +199,11 @@ fn a_damaged_spool_costs_what_was_damaged_and_one_of_another_version_is_left() {
     std::fs::write(&path, &bytes).unwrap();
     std::fs::remove_file(Place::of(&person(base.path())).store()).ok();
     let own = Claim::take(&person(base.path()), "k").unwrap();
-    let ids: Vec<String> = recover::recover(&own, "boot").unwrap().to_run.into_iter().map(|row| row.id).collect();
+    let ids: Vec<String> = recover(&own).to_run.into_iter().map(|row| row.id).collect();
     assert_eq!(ids, [data_encoding::HEXLOWER.encode(&[1; 16])]);
     let later = own.folder.join("later.00000001");
     std::fs::write(own.folder.join("later.lock"), "").unwrap();
     std::fs::write(&later, "hostler spool 9 boot\nwhat a later version wrote").unwrap();
-    assert!(recover::recover(&own, "boot").unwrap().to_run.is_empty());
+    assert!(recover(&own).to_run.is_empty());
     assert!(later.exists() && own.folder.join("later.lock").exists());
 }

@@ -159,6 +159,31 @@ class Written(Journal):
         self.assertEqual((lost.data["code"], self.effects("b")), ("NOT_SUPPORTED", []))
         self.assertEqual([path for path in self.state.rglob("*") if path.is_file()], [])
 
+    def test_calls_are_kept_as_long_as_the_person_says(self):
+        config = self.folder / "config/hostler"
+        config.mkdir(parents=True)
+        settings = "[journal]\nkeep_calls = 2\n"
+        (self.folder / "hostler.toml").write_text(settings)
+        for number in range(4):
+            wire = self.wire(XDG_CONFIG_HOME=str(self.folder / "config"))
+            wire.value(1, "once_note", path=self.path("a"), text=str(number))
+            wire.end_input()
+            wire.ended(PATIENCE)
+        self.assertEqual(len(self.rows()), 4, "a project does not decide")
+        (config / "hostler.toml").write_text(settings)
+        env = self.env(XDG_CONFIG_HOME=str(self.folder / "config"), XDG_RUNTIME_DIR=str(self.folder))
+
+        def pruned(*words):
+            done = subprocess.run([HOSTLER, "calls", "prune", "--json", *words], env=env, capture_output=True, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            return json.loads(done.stdout)
+        self.assertEqual(pruned("--dry-run"), {"removed": 2, "kept": 2, "dry_run": True})
+        self.assertEqual(pruned("--dry-run", "--keep", "0s")["removed"], 4)
+        wire = self.wire(XDG_CONFIG_HOME=str(self.folder / "config"))
+        wire.value(1, "once_note", path=self.path("a"))
+        until(lambda: len(self.rows()) == 2)
+        self.assertEqual(pruned("--keep-calls", "1"), {"removed": 1, "kept": 1, "dry_run": False})
+
     def test_secrets_are_in_no_file(self):
         write_tool(self.folder / "tools", "keyed", '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# [tool.hostler]\n'
                    '# secrets = ["KEY"]\n# ///\nimport hostler\ndef use(text: str):\n    raise ValueError(hostler.secret("KEY") + text)\n', header="")

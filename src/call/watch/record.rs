@@ -97,6 +97,9 @@ fn is_at_most_one(count: &u64) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallFilter {
+    /// The beginning of its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// The full name of a tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -109,14 +112,15 @@ pub struct CallFilter {
     /// Their states.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<CallState>>,
-    /// The most calls to list, the newest; all if left out.
+    /// The most calls to list, the newest: 1,000 if left out, and at most 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
 impl CallFilter {
-    pub(super) fn matches(&self, tool: &str, caller: &Caller, session: u64, state: CallState) -> bool {
-        self.tool.as_ref().is_none_or(|wanted| wanted == tool)
+    pub(super) fn matches(&self, id: &str, tool: &str, caller: &Caller, session: u64, state: CallState) -> bool {
+        self.call.as_ref().is_none_or(|begin| id.starts_with(begin))
+            && self.tool.as_ref().is_none_or(|wanted| wanted == tool)
             && self.tag.as_ref().is_none_or(|tag| caller.tags.contains(tag))
             && self.session.is_none_or(|wanted| wanted == session)
             && self.states.as_ref().is_none_or(|states| states.contains(&state))
@@ -204,7 +208,7 @@ impl Recent {
 
     /// The newest first.
     pub fn list(&self, filter: &CallFilter) -> impl Iterator<Item = CallInfo> {
-        let wanted = |call: &&EndedCall| filter.matches(&call.tool, &call.caller, call.session, call.state());
+        let wanted = |call: &&EndedCall| filter.matches(&call.id, &call.tool, &call.caller, call.session, call.state());
         self.0.iter().rev().filter(wanted).map(EndedCall::info)
     }
 }

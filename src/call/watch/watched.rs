@@ -259,7 +259,8 @@ impl RunningCall {
 
     /// Whether a list of calls wants it.
     pub fn is_wanted_by(&self, filter: &CallFilter) -> bool {
-        !self.has_ended() && filter.matches(self.tool_name(), &self.caller, self.watched.session, self.watched.state())
+        !self.has_ended()
+            && filter.matches(&self.id, self.tool_name(), &self.caller, self.watched.session, self.watched.state())
     }
 
     /// The call as reports show it.

@@ -169,6 +169,18 @@ pub(in crate::cli) enum CallsOf {
         #[arg(long, short)]
         follow: bool,
     },
+    /// Remove calls that have ended, as hostler does by itself once an hour
+    Prune {
+        /// How long calls are kept from their end, such as 7d; else `keep` of [journal]
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        keep: Option<Duration>,
+        /// How many calls are kept, the newest; else `keep_calls` of [journal]
+        #[arg(long, value_name = "COUNT")]
+        keep_calls: Option<u64>,
+        /// Only say how many calls would go
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 /// `hostler status`

@@ -1,6 +1,9 @@
 //! The store: every call of a person, for as long as retention keeps it. It is filled from spools and read by reports; no call waits
 //! for it, except those that are accepted in it (background calls with a key).
 
+mod kept;
+mod lazy;
+mod rows;
 mod schema;
 mod sqlite;
 #[cfg(test)]
@@ -9,9 +12,11 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Claimed, Keyed};
+use super::retention::{Excess, Held};
 use super::spool::Position;
 use super::state::State;
 
+pub use lazy::LazyStore;
 pub use sqlite::SqliteStore;
 
 /// Why the store does not do what it should.
@@ -113,6 +118,8 @@ pub struct Change {
 /// Which calls are listed, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct RowFilter {
+    /// The beginning of its id.
+    pub id: Option<String>,
     pub tool: Option<String>,
     pub tag: Option<String>,
     pub states: Vec<State>,
@@ -154,12 +161,25 @@ pub trait Store: Send {
     /// The spools that have such calls.
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
 
+    /// How much there is.
+    fn held(&mut self) -> Result<Held, StoreError>;
+
+    /// How many calls go with this.
+    fn count(&mut self, excess: Excess, now_ms: u64) -> Result<u64, StoreError>;
+
+    /// Removes at most so many of them: first those that are too many, then those that are too old. Returns how many; none once all
+    /// are gone.
+    fn remove(&mut self, excess: Excess, at_most: u64, now_ms: u64) -> Result<u64, StoreError>;
+
+    /// Gives back the room of what was removed, if it is much, and forgets keys that count no more.
+    fn tidied(&mut self, now_ms: u64) -> Result<(), StoreError>;
+
     /// Brings everything to the disk: what it was made from may go now.
     fn synced(&mut self) -> Result<(), StoreError>;
 
     /// A call.
     fn call(&mut self, id: &str) -> Result<Option<CallRow>, StoreError>;
 
-    /// Calls, newest first.
+    /// Calls, newest first: without results and outputs, and with the beginning of arguments.
     fn calls(&mut self, filter: &RowFilter) -> Result<Vec<CallRow>, StoreError>;
 }

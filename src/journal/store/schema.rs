@@ -54,6 +54,7 @@ CREATE TABLE tool_calls (
     spool TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX tool_calls_open ON tool_calls (spool) WHERE state IN ('created', 'running', 'orphaned', 'stale');
+CREATE INDEX tool_calls_ended ON tool_calls (updated_at) WHERE state NOT IN ('created', 'running', 'orphaned', 'stale');
 CREATE INDEX tool_calls_by_tool ON tool_calls (tool_name, number);
 CREATE TABLE keys (
     tool TEXT NOT NULL,

@@ -1,6 +1,10 @@
+use std::time::Duration;
+
 use super::*;
 use crate::journal::fold::Fold;
+use crate::journal::keys::REMEMBERED_MS;
 use crate::journal::record::{Accepted, Dispatched, Finished, Printed, Record, Retrying};
+use crate::journal::retention::{Keep, excess, prune};
 
 fn store() -> (tempfile::TempDir, SqliteStore) {
     let folder = tempfile::tempdir().unwrap();
@@ -183,4 +187,73 @@ impl SqliteStore {
     fn checkpoint(&self) {
         self.connection().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     }
+}
+
+const KEEP: Keep = Keep { time: Duration::from_secs(100), calls: 1_000_000, bytes: 1 << 40 };
+const NOW: u64 = 10_000_000_000;
+
+fn at(id: u8, at_ms: u64, state: &'static str, key: Option<&'static str>) -> [Record<'static>; 2] {
+    let begun = Accepted { id: [id; 16], at_ms, tool: "a.b", key, ..Accepted::default() };
+    [Record::Accepted(begun), Record::Finished(Finished { id: [id; 16], at_ms, state, ..Finished::default() })]
+}
+
+fn left(store: &mut SqliteStore) -> Vec<String> {
+    let rows = store.calls(&RowFilter { limit: 1000, ..RowFilter::default() }).unwrap();
+    rows.into_iter().rev().map(|row| row.id[..2].to_owned()).collect()
+}
+
+#[test]
+fn old_calls_go_and_open_ones_and_those_with_a_key_that_counts_stay() {
+    let (folder, mut store) = store();
+    let lazy = LazyStore::new(folder.path().join("calls.db"));
+    let old = NOW - 100_001;
+    import(&mut store, &at(1, old, "complete", None), 1);
+    import(&mut store, &[accepted(2, 5)], 2);
+    import(&mut store, &at(3, old, "failed", Some("k")), 3);
+    import(&mut store, &at(4, NOW - REMEMBERED_MS - 1, "error", Some("l")), 4);
+    import(&mut store, &at(5, NOW - 99_999, "complete", None), 5);
+    let left_over = excess(store.held().unwrap(), KEEP, NOW);
+    assert_eq!(store.count(left_over, NOW).unwrap(), 2);
+    assert_eq!(prune(&lazy, KEEP, NOW, || false).unwrap(), 0, "it was told to stop");
+    assert_eq!(prune(&lazy, KEEP, NOW, || true).unwrap(), 2);
+    assert_eq!(left(&mut store), ["02", "03", "05"]);
+    assert_eq!(prune(&lazy, Keep { calls: 0, ..KEEP }, NOW, || true).unwrap(), 1);
+    assert_eq!(left(&mut store), ["02", "03"]);
+}
+
+#[test]
+fn the_first_to_end_go_until_the_rest_is_few_and_small_enough() {
+    let (folder, mut store) = store();
+    let lazy = LazyStore::new(folder.path().join("calls.db"));
+    for number in 0_u32..2000 {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        let text = "x".repeat(1000);
+        let begun = Accepted { id, at_ms: NOW, tool: "a.b", arguments: &text, ..Accepted::default() };
+        let ended = Finished { id, at_ms: NOW, state: "failed", keeps_arguments: true, ..Finished::default() };
+        import(&mut store, &[Record::Accepted(begun), Record::Finished(ended)], u64::from(number));
+    }
+    assert_eq!(prune(&lazy, Keep { calls: 1900, ..KEEP }, NOW, || true).unwrap(), 100);
+    let held = store.held().unwrap();
+    assert!(held.calls == 1900 && held.bytes > 2_000_000, "{held:?}");
+    prune(&lazy, Keep { bytes: 1_000_000, ..KEEP }, NOW, || true).unwrap();
+    let small = store.held().unwrap();
+    assert!(small.bytes <= 1_100_000 && small.calls > 500, "{small:?}");
+    assert!(
+        left(&mut store).last().unwrap() == "00" && store.call("000007cf000000000000000000000000").unwrap().is_some()
+    );
+    store.synced().unwrap();
+    let on_disk = std::fs::metadata(folder.path().join("calls.db")).unwrap().len();
+    assert!(on_disk < 1_500_000, "{on_disk}");
+}
+
+#[test]
+fn a_call_is_found_by_the_beginning_of_its_id() {
+    let (_folder, mut store) = store();
+    import(&mut store, &[accepted(0xab, 1), accepted(0xac, 2)], 1);
+    let mut found = |begin: &str| {
+        let filter = RowFilter { id: Some(begin.to_owned()), limit: 2, ..RowFilter::default() };
+        store.calls(&filter).unwrap().len()
+    };
+    assert_eq!([found("a"), found("ab"), found("abab"), found("b"), found("~"), found("%")], [2, 1, 1, 0, 0, 0]);
 }
