@@ -73,11 +73,11 @@ impl Finish {
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
         let outcome = self.outcome(settled);
-        running.journal_end(&outcome);
+        let has_ended = running.journal_end(&outcome);
         running.journal_settles().await;
         edge("call.before-answer");
-        if let Some(journal) = service.journal.as_ref().filter(|_| outcome.ended.is_err()) {
-            running.gives_key_back(journal, &outcome.tool, request.key.as_deref());
+        if let Some(journal) = service.journal.as_ref().filter(|_| has_ended && outcome.ended.is_err()) {
+            running.gives_key_back(journal, &outcome.tool, request.key.as_deref()).await;
         }
         service.finish(&running, outcome);
     }

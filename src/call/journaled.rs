@@ -195,12 +195,13 @@ impl RunningCall {
         self.journaled.get().is_some_and(|journaled| journaled.is_dispatched.load(Ordering::Relaxed))
     }
 
-    /// It has its outcome. It is written with the answer, if every listener's answer comes behind the journal, or at once.
-    pub fn journal_end(&self, outcome: &Outcome) {
-        let Some(journaled) = self.journaled.get() else { return };
+    /// It has its outcome. It is written with the answer, if every listener's answer comes behind the journal, or at once. False if
+    /// that is the outcome for this process alone, and the next one goes on with the call.
+    pub fn journal_end(&self, outcome: &Outcome) -> bool {
+        let Some(journaled) = self.journaled.get() else { return true };
         let fault = outcome.ended.as_ref().err();
         if fault.is_some_and(|fault| journaled.goes_on_elsewhere(fault)) {
-            return;
+            return false;
         }
         let state = ended(outcome, self.retries.load(Ordering::Relaxed) > 0);
         let kept = journaled.keeps(fault.is_some());
@@ -235,6 +236,7 @@ impl RunningCall {
         if !self.answers_behind_journal() {
             let _ = journaled.journal.written();
         }
+        true
     }
 }
 

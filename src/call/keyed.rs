@@ -1,7 +1,6 @@
 //! A request with an idempotency key, held against what the journal knows of it: one of a day makes the call, the others get its
 //! outcome, whichever hostler of the person they come to.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -69,9 +68,9 @@ fn differs(key: &str, call: &str, first: Option<&CallRow>, second: &Value) -> Fa
 
 impl RunningCall {
     /// Its key may be used again if it was never sent to its tool.
-    pub(super) fn gives_key_back(self: &Arc<Self>, journal: &Arc<Journal>, tool: &str, key: Option<&str>) {
-        let Some(key) = key.filter(|_| !self.was_sent()) else { return };
-        let (journal, tool, key, id) = (Arc::clone(journal), tool.to_owned(), key.to_owned(), self.id.clone());
-        tokio::spawn(async move { journal.free_key(tool, key, id).await });
+    pub(super) async fn gives_key_back(&self, journal: &Journal, tool: &str, key: Option<&str>) {
+        if let Some(key) = key.filter(|_| !self.was_sent()) {
+            journal.free_key(tool.to_owned(), key.to_owned(), self.id.clone()).await;
+        }
     }
 }

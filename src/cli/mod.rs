@@ -63,7 +63,7 @@ pub fn main(environment: Environment) -> ExitCode {
     // Everything below reads the variables from the value.
     process::harden();
     style::heed(&environment);
-    process::arm(environment.text("HOSTLER_DIE_AT"));
+    process::arm(environment.text("HOSTLER_DIE_AT"), environment.text("HOSTLER_SABOTAGE"));
     process::survive_notices();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();

@@ -46,15 +46,6 @@ pub struct Filler {
     is_over: Arc<AtomicBool>,
 }
 
-/// How a spool was left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// The store has everything, and every call has ended.
-    Nothing,
-    /// Another process will go on with it.
-    Something,
-}
-
 impl Filler {
     /// For the spool of this process.
     pub fn new(
@@ -77,8 +68,8 @@ impl Filler {
         }
     }
 
-    /// Runs until the spool has ended.
-    pub fn run(mut self) -> Left {
+    /// Runs until the spool has ended. Whether the store has everything and every call has ended; else another process goes on with it.
+    pub fn run(mut self) -> bool {
         let mut pause = PAUSES[0];
         loop {
             let goes_on = self.spool.wait(self.reader.position(), if self.open.is_empty() { IDLE } else { HEARTBEAT });
@@ -91,7 +82,7 @@ impl Filler {
                 Err(error) => {
                     self.say(&error);
                     if self.is_over.load(Ordering::Acquire) {
-                        return Left::Something;
+                        return false;
                     }
                     self.spool.gather(pause);
                     pause = (pause * 2).min(PAUSES[1]);
@@ -99,7 +90,7 @@ impl Filler {
                 }
             }
             if !goes_on && self.reader.position() >= self.spool.position() {
-                return if self.open.is_empty() { self.forget() } else { Left::Something };
+                return self.open.is_empty() && self.forget();
             }
         }
     }
@@ -176,7 +167,7 @@ impl Filler {
         Ok(())
     }
 
-    fn forget(&mut self) -> Left {
+    fn forget(&mut self) -> bool {
         let name = &self.spool.claim().name;
         // Without a store, there was nothing to bring.
         let forget = |store: &mut SqliteStore| {
@@ -185,8 +176,7 @@ impl Filler {
             store.synced()?;
             if is_empty { store.forget(name).map(|()| true) } else { Ok(false) }
         };
-        let is_done = self.reader.position() == Position::default() || self.store.with(forget).unwrap_or_default();
-        if is_done { Left::Nothing } else { Left::Something }
+        self.reader.position() == Position::default() || self.store.with(forget).unwrap_or_default()
     }
 
     fn say(&mut self, error: &Failed) {

@@ -21,6 +21,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,7 +29,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use self::filler::{Filler, Left};
+use self::filler::Filler;
+use self::place::Left;
 use self::spool::Spool;
 use self::sync::Syncer;
 use crate::config::{Config, Environment};
@@ -44,12 +46,15 @@ pub use self::retention::{Keep, excess, prune};
 pub use self::state::{Created, State};
 pub use self::store::{CallRow, LazyStore, RowFilter, SqliteStore, Store, StoreError};
 
+/// The pause while another process recovers a spool.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 /// The journal of a process.
 pub struct Journal {
     spool: Arc<Spool>,
     is_over: Arc<AtomicBool>,
-    /// Receives how the thread left the spool; `None` before the first record. Locked to start the thread, and at the end.
-    filling: Mutex<Option<oneshot::Receiver<Left>>>,
+    /// Receives whether everything has ended and is in the store; `None` before the first record. Locked to start the thread, and at the end.
+    filling: Mutex<Option<oneshot::Receiver<bool>>>,
     is_filling: AtomicBool,
     /// Brings it to the disk; started by the first call that wants that. Locked to start it or to copy the pointer.
     syncer: Mutex<Option<Arc<Syncer>>>,
@@ -125,8 +130,38 @@ impl Journal {
 
     /// Takes a key for a request, unless another call has it. Says why that cannot be known.
     pub async fn claim_key(&self, asked: Keyed) -> Result<Claimed, String> {
-        let (place, spool) = (self.place().clone(), self.spool.claim().name.clone());
-        self.on_store(move |store| store.claim_key(&asked, &spool, unix_ms(), &|name| place.is_held(name))).await
+        let mut read = HashSet::new();
+        loop {
+            let (place, spool, asked, known) =
+                (self.place().clone(), self.spool.claim().name.clone(), asked.clone(), read.clone());
+            let left = move |name: &str| if known.contains(name) { Left::Nothing } else { place.left(name) };
+            let claimed = self.on_store(move |store| store.claim_key(&asked, &spool, unix_ms(), &left)).await?;
+            match claimed {
+                Ok(claimed) => return Ok(claimed),
+                Err(holder) => {
+                    if self.brought(holder.clone()).await? {
+                        read.insert(holder);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Brings the spool of a process that is gone to the store. False if another process did that meanwhile.
+    async fn brought(&self, name: String) -> Result<bool, String> {
+        let (store, place) = (Arc::clone(&self.store), self.place().clone());
+        let work = blocking(move || match place.abandoned(&name) {
+            Some(claim) => recover::bring(&claim, &store).map(Some),
+            None => Ok(None),
+        });
+        match work.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))? {
+            Some(true) => Ok(true),
+            Some(false) => Err(cannot_be_asked(&"a spool that may have the call of this key is not readable")),
+            None => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                Ok(false)
+            }
+        }
     }
 
     /// Gives a key back: its call was never begun.
@@ -144,8 +179,7 @@ impl Journal {
     ) -> Result<T, String> {
         let store = Arc::clone(&self.store);
         let working = blocking(move || store.with(work));
-        let failed = |error: &dyn std::fmt::Display| format!("the journal cannot be asked: {error}");
-        working.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))
+        working.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))
     }
 
     /// Goes on with the spools of processes that are gone. Blocks.
@@ -178,14 +212,18 @@ impl Journal {
         self.is_over.store(true, Ordering::Release);
         self.spool.end();
         let filling = self.filling.lock().take();
-        let left = match filling {
+        let is_done = match filling {
             Some(left) => tokio::time::timeout(limit, left).await.ok().and_then(Result::ok),
-            None => Some(Left::Nothing),
+            None => Some(true),
         };
-        if left == Some(Left::Nothing) {
+        if is_done == Some(true) {
             self.spool.claim().clear();
         }
     }
+}
+
+fn cannot_be_asked(why: &dyn std::fmt::Display) -> String {
+    format!("the journal cannot be asked: {why}")
 }
 
 /// Which boot of the machine this is. Without it, each process is of a boot of its own.

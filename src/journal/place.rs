@@ -14,6 +14,7 @@ use rustix::fs::{FlockOperation, flock, statfs};
 
 use crate::config::Environment;
 use crate::config::environment::state;
+use crate::process::is_broken;
 
 /// The kinds of file systems on which locks and shared memory of several machines do not hold what the store and the spool need.
 const OF_OTHERS: [(i64, &str); 4] = [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x0102_1997, "9P")];
@@ -70,12 +71,33 @@ impl Place {
         locks.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
     }
 
-    /// Whether a process holds the spool of that name.
-    pub fn is_held(&self, name: &str) -> bool {
-        let keys = fs::read_dir(self.0.join("spool")).into_iter().flatten().flatten();
-        let mut locks =
-            keys.map(|key| key.path().join(format!("{name}.lock"))).filter_map(|path| File::open(path).ok());
-        locks.any(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
+    /// What there is of the spool of that name.
+    pub fn left(&self, name: &str) -> Left {
+        match self.locks(name).find_map(|path| File::open(path).ok()) {
+            None => Left::Nothing,
+            Some(lock) if flock(&lock, FlockOperation::NonBlockingLockShared).is_err() => Left::Process,
+            Some(_) => Left::Files,
+        }
+    }
+
+    /// The spool of that name, of whatever key, if its process is gone. It is held by what is returned.
+    pub fn abandoned(&self, name: &str) -> Option<Claim> {
+        self.locks(name).find_map(|path| self.adopt(&path))
+    }
+
+    fn locks(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        let (name, keys) = (format!("{name}.lock"), fs::read_dir(self.0.join("spool")).into_iter().flatten().flatten());
+        keys.map(move |key| key.path().join(&name))
+    }
+
+    fn adopt(&self, path: &Path) -> Option<Claim> {
+        let (folder, name) = (path.parent()?.to_owned(), path.file_stem()?.to_str()?.to_owned());
+        let lock = OpenOptions::new().write(true).open(path).ok()?;
+        if !is_broken("locks-hold") {
+            flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        }
+        // Another process may have recovered and removed it meanwhile.
+        path.exists().then(|| Claim { place: self.clone(), folder, name, _lock: lock })
     }
 
     /// The folder itself.
@@ -96,6 +118,17 @@ impl Place {
     }
 }
 
+/// What there is of a spool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// A process that holds it: the one that writes it, or one that recovers it.
+    Process,
+    /// Files of a process that is gone.
+    Files,
+    /// Nothing: all of it is in the store.
+    Nothing,
+}
+
 /// The name of a spool that this process holds. Take it before the keeper is started, so that it holds it as well.
 #[derive(Debug)]
 pub struct Claim {
@@ -114,10 +147,12 @@ impl Claim {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| PlaceError::NoRandom)?;
         let name = data_encoding::HEXLOWER.encode(&random);
-        let path = folder.join(format!("{name}.lock"));
+        let (path, unlocked) = (folder.join(format!("{name}.lock")), folder.join(format!("{name}.unlocked")));
         let failed = |source| PlaceError::System { path: path.clone(), source };
-        let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unlocked).map_err(failed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from).map_err(failed)?;
+        // Its name comes last: otherwise another process could take it for abandoned before it is locked.
+        fs::rename(&unlocked, &path).map_err(failed)?;
         // So that people see whose it is; nothing relies on it.
         let _ = writeln!(lock, "{}", std::process::id());
         Ok(Self { place, folder, name, _lock: lock })
@@ -127,19 +162,8 @@ impl Claim {
     pub fn abandoned(&self) -> Vec<Claim> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let locks = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock"));
-        locks.filter_map(|path| self.adopt(&path)).collect()
-    }
-
-    fn adopt(&self, path: &Path) -> Option<Claim> {
-        let name = path.file_stem()?.to_str()?.to_owned();
-        if name == self.name {
-            return None;
-        }
-        let lock = OpenOptions::new().write(true).open(path).ok()?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-        // Another process may have recovered and removed it meanwhile.
-        let is_there = path.exists();
-        is_there.then(|| Claim { place: self.place.clone(), folder: self.folder.clone(), name, _lock: lock })
+        let others = locks.filter(|path| path.file_stem().is_some_and(|name| name != self.name.as_str()));
+        others.filter_map(|path| self.place.adopt(&path)).collect()
     }
 
     /// The person's journal.

@@ -50,7 +50,7 @@ pub fn recover(own: &Claim, boot: &str, store: &LazyStore) -> Result<Recovered, 
 }
 
 /// Brings what is left of a spool to the store. Whether it was read to its end.
-fn bring(claim: &Claim, store: &LazyStore) -> Result<bool, StoreError> {
+pub(super) fn bring(claim: &Claim, store: &LazyStore) -> Result<bool, StoreError> {
     let mut reader = Reader::at(store.with(|store| store.imported(&claim.name))?);
     loop {
         match reader.next(claim, None) {

@@ -207,3 +207,29 @@ fn a_damaged_spool_costs_what_was_damaged_and_one_of_another_version_is_left() {
     assert!(recover(&own).to_run.is_empty());
     assert!(later.exists() && own.folder.join("later.lock").exists());
 }
+
+async fn claim(journal: &Journal, key: &str, id: u8) -> Claimed {
+    let call = data_encoding::HEXLOWER.encode(&[id; 16]);
+    let (tool, key, digest) = ("a.b".to_owned(), key.to_owned(), "same".to_owned());
+    journal.claim_key(Keyed { tool, key, digest, call }).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_key_of_a_dead_process_is_taken_if_its_call_is_in_a_spool_that_nobody_read() {
+    let base = tempfile::tempdir().unwrap();
+    let dead = journal(base.path());
+    for (key, id) in [("written", 1), ("unwritten", 2)] {
+        assert!(matches!(claim(&dead, key, id).await, Claimed::First));
+    }
+    // Its thread does not bring it.
+    dead.is_filling.store(true, Ordering::Relaxed);
+    begin(&dead, 1, "once", true);
+    let living = journal(base.path());
+    assert!(matches!(claim(&living, "written", 3).await, Claimed::Known { row: None, .. }), "it lives");
+    die(dead);
+    let known = claim(&living, "written", 3).await;
+    assert!(matches!(&known, Claimed::Known { call, row: Some(_), .. } if call.starts_with("01")), "{known:?}");
+    assert!(matches!(claim(&living, "unwritten", 4).await, Claimed::First), "its call was not begun");
+    let own = Claim::take(&person(base.path()), "k").unwrap();
+    assert_eq!(recover(&own).to_run.len(), 1, "its spool is still there to be recovered");
+}

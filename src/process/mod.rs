@@ -35,7 +35,7 @@ pub use child::{Child, Tracked};
 pub use confinement::{gains_no_privileges, is_below_us, is_marked, own_confinement};
 pub use detached::{detach, start_detached};
 pub use domain::is_supported as has_domains;
-pub use edges::{arm, edge};
+pub use edges::{arm, edge, is_broken};
 pub use env_filter::EnvFilter;
 pub use exit::{Exit, PipeEnd};
 pub use hardening::harden;

@@ -20,6 +20,9 @@ use crate::threads::blocking;
 /// Why there are no background calls where nothing is written down.
 const WITHOUT_JOURNAL: &str = "background calls need the journal, which is off here: set `enabled = true` under `[journal]`, and see the log for what it lacks";
 
+/// How often the journal is asked for a call that another request makes.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// A call that goes on.
 pub struct Begun {
     /// Its id.
@@ -125,10 +128,23 @@ impl Background {
         let arguments = serde_json::from_str(arguments.get()).unwrap_or_default();
         let id = app.calls.new_id();
         let asked = Keyed { tool, key: key.clone(), digest: digest(&arguments), call: id.clone() };
-        match journal.claim_key(asked).await {
-            Ok(Claimed::Known { is_same: true, call, .. }) => Ok(Err(call)),
-            // With other arguments, the call itself says so.
-            _ => Ok(Ok(CallRequest { resumed: Some(Resumed { id, attempts: 0, retries: 0 }), ..request })),
+        loop {
+            match journal.claim_key(asked.clone()).await {
+                Ok(Claimed::Known { is_same: true, call, row: Some(_) }) => return Ok(Err(call)),
+                // It has the key, and may die before it is written down.
+                Ok(Claimed::Known { is_same: true, call, row: None }) => {
+                    let first = runtime.watch.handle(&call).filter(|first| !first.has_ended());
+                    if let Some(first) = first
+                        && first.remembered().await.is_ok()
+                        && !first.has_ended()
+                    {
+                        return Ok(Err(call));
+                    }
+                    tokio::time::sleep(LOOK).await;
+                }
+                // With other arguments, the call itself says so.
+                _ => return Ok(Ok(CallRequest { resumed: Some(Resumed { id, attempts: 0, retries: 0 }), ..request })),
+            }
         }
     }
 

@@ -413,6 +413,10 @@ class Edges(Journal):
                 self.assertEqual(made, ["ran"], name)
             else:
                 self.assertEqual(outcome["error"]["code"], "OUTCOME_UNKNOWN", (name, outcome))
+        again = self.begin(after, "once.note", id=300, key="k", path=self.path(f"{edge}-once-3"))
+        self.assertEqual(again, acknowledged.get("once-3", again))
+        self.end(after, again, 301)
+        self.assertLessEqual(len(self.effects(f"{edge}-once-3")), 1, "the key made two")
         until(lambda: not self.rows("state IN ('created', 'running')"))
         self.kill(after)
 

@@ -2,6 +2,7 @@
 
 import unittest
 
+import journal_storm
 import shared_storm
 from storm import storm
 
@@ -36,6 +37,17 @@ class Storm(unittest.TestCase):
     def test_twelve_clients_race_while_it_is_killed(self):
         faults, kills = shared_storm.race(2)
         self.assertEqual((faults, kills), ([], 6))
+
+    def test_no_acknowledged_call_is_lost_or_made_twice(self):
+        told = journal_storm.storm(10, seed=1)
+        self.assertEqual(told.faults(), [], told)
+
+    def test_every_broken_promise_of_the_journal_is_seen(self):
+        seen = {"written-before-said": "lost", "locks-hold": "made twice", "keys-are-taken-once": "keys with two calls"}
+        for promise, words in seen.items():
+            with self.subTest(promise):
+                told = journal_storm.storm(6, seed=2, sabotage=promise, patience=3)
+                self.assertIn(words, " ".join(told.faults()), told)
 
 
 if __name__ == "__main__":

@@ -171,10 +171,10 @@ pub(in crate::cli) enum CallsOf {
     },
     /// Remove calls that have ended, as hostler does by itself once an hour
     Prune {
-        /// How long calls are kept from their end, such as 7d; else `keep` of [journal]
+        /// How long calls are kept from their end, such as 7d; else what `journal.keep` says
         #[arg(long, value_name = "TIME", value_parser = duration)]
         keep: Option<Duration>,
-        /// How many calls are kept, the newest; else `keep_calls` of [journal]
+        /// How many calls are kept, the newest; else what `journal.keep_calls` says
         #[arg(long, value_name = "COUNT")]
         keep_calls: Option<u64>,
         /// Only say how many calls would go

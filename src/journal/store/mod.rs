@@ -12,6 +12,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Claimed, Keyed};
+use super::place::Left;
 use super::retention::{Excess, Held};
 use super::spool::Position;
 use super::state::State;
@@ -136,15 +137,15 @@ pub trait Store: Send {
     /// Up to where a spool is in the store.
     fn imported(&mut self, spool: &str) -> Result<Position, StoreError>;
 
-    /// Takes a key for a request of the process of a spool, unless another call has it. `is_held` says whether the process of a spool
-    /// lives.
+    /// Takes a key for a request of the process of a spool, unless another call has it. `left` says what there is of a spool. The name
+    /// of one is returned if only that says whether the key is taken.
     fn claim_key(
         &mut self,
         asked: &Keyed,
         spool: &str,
         now_ms: u64,
-        is_held: &dyn Fn(&str) -> bool,
-    ) -> Result<Claimed, StoreError>;
+        left: &dyn Fn(&str) -> Left,
+    ) -> Result<Result<Claimed, String>, StoreError>;
 
     /// Gives a key back: its call was never begun.
     fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError>;

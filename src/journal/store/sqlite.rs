@@ -13,8 +13,10 @@ use super::rows::{COLUMNS, LISTED, apply, number, row, unsigned};
 use super::schema::{self, Known, VERSION};
 use super::{Batch, CallRow, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
+use crate::journal::place::Left;
 use crate::journal::retention::{Excess, Held};
 use crate::journal::spool::Position;
+use crate::process::is_broken;
 
 /// How long another process may hold the file, such as a backup.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -148,8 +150,8 @@ impl Store for SqliteStore {
         asked: &Keyed,
         spool: &str,
         now_ms: u64,
-        is_held: &dyn Fn(&str) -> bool,
-    ) -> Result<Claimed, StoreError> {
+        left: &dyn Fn(&str) -> Left,
+    ) -> Result<Result<Claimed, String>, StoreError> {
         let transaction = self.begin()?;
         let known = transaction
             .prepare_cached("SELECT digest, call_id, spool, created_at FROM keys WHERE tool = ?1 AND key = ?2")?
@@ -160,19 +162,26 @@ impl Store for SqliteStore {
         if let Some((digest, call, holder, since)) = known
             && call != asked.call
             && now_ms.saturating_sub(since) < REMEMBERED_MS
+            && !is_broken("keys-are-taken-once")
         {
             let sql = format!("SELECT {COLUMNS} FROM tool_calls WHERE id = ?1");
             let row = transaction.prepare_cached(&sql)?.query_row([&call], row).optional()?;
-            // One that died between taking the key and writing its call down has not begun it.
-            if row.is_some() || holder == spool || is_held(&holder) {
-                return Ok(Claimed::Known { call, is_same: digest == asked.digest, row: row.map(Box::new) });
+            let left = if row.is_some() || holder == spool { Left::Process } else { left(&holder) };
+            match left {
+                Left::Process => {
+                    let row = row.map(Box::new);
+                    return Ok(Ok(Claimed::Known { call, is_same: digest == asked.digest, row }));
+                }
+                Left::Files => return Ok(Err(holder)),
+                // It died between taking the key and writing its call down: that was not begun.
+                Left::Nothing => {}
             }
         }
         transaction
             .prepare_cached("INSERT OR REPLACE INTO keys (tool, key, digest, call_id, spool, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
             .execute(params![asked.tool, asked.key, asked.digest, asked.call, spool, number(now_ms)])?;
         transaction.commit()?;
-        Ok(Claimed::First)
+        Ok(Ok(Claimed::First))
     }
 
     fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
