@@ -11,7 +11,7 @@ use super::keyed::{self, Ruling};
 use super::request::CallRequest;
 use super::resolve::prepare;
 use super::service::CallService;
-use super::tries::Tries;
+use super::tries::{Tries, until};
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::pool::Settled;
 use crate::process::edge;
@@ -51,7 +51,8 @@ impl Finish {
         let key = request.key.as_deref();
         let prepared = match (prepared, key, &service.journal) {
             (Ok((arguments, tool)), Some(key), Some(journal)) => {
-                match keyed::rule(&service, journal, &running, &tool.name, key, &arguments).await {
+                let until = until(&request, &tool, self.began);
+                match keyed::rule(&service, journal, &running, (&tool.name, key, until), &arguments).await {
                     Ok(Ruling::Make) => Ok((arguments, tool)),
                     Ok(Ruling::Known(outcome)) => return service.finish(&running, *outcome),
                     Err(fault) => Err(fault),

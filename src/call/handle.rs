@@ -119,6 +119,11 @@ impl CallHandle {
         self.call.remembered().await
     }
 
+    /// Whether its tool may have begun it.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.call.was_sent()
+    }
+
     /// Adds listeners, wherever the handle goes.
     pub(crate) fn hearing(&self) -> Hearing {
         Hearing(Arc::clone(&self.call))

@@ -12,7 +12,7 @@ use super::handle::RunningCall;
 use super::questions::Questions;
 use super::waits::Wait;
 use super::{CallRequest, CallService};
-use crate::outcome::Redactor;
+use crate::outcome::{Fault, Redactor};
 use crate::pool::{Caller, Listener};
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::registry::Tool;
@@ -97,14 +97,14 @@ impl HostAccess for RunningCall {
         self.watch_start();
     }
 
-    fn dispatches(&self, process: (u32, u64)) {
+    fn dispatches(&self, process: (u32, u64)) -> Result<(), Fault> {
         self.attempts.fetch_add(1, Ordering::Relaxed);
-        self.journal_dispatch(Some(process), false);
+        self.journal_dispatch(Some(process), false)
     }
 
-    fn dispatches_at_once(&self) {
+    fn dispatches_at_once(&self) -> Result<(), Fault> {
         self.attempts.fetch_add(1, Ordering::Relaxed);
-        self.journal_dispatch(None, true);
+        self.journal_dispatch(None, true)
     }
 
     fn begins(&self) {

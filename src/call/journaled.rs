@@ -37,8 +37,10 @@ pub(super) struct Journaled {
     config: Option<Arc<Config>>,
     /// Others may ask for its result, by its key.
     is_keyed: bool,
-    /// Whether it has to be on the disk.
-    is_synced: bool,
+    /// Where it has to be.
+    level: JournalLevel,
+    /// Whether there was room to write it down.
+    is_kept: bool,
     /// Whether its tool may have begun.
     is_dispatched: AtomicBool,
     /// Its arguments, if they may hold secrets of its tool: they are kept without them.
@@ -67,12 +69,16 @@ impl RunningCall {
             return;
         }
         let id = bytes_of(&self.id);
-        let has_secrets = tool.is_some_and(|tool| !tool.entry.settings.secrets.value.is_empty());
+        // Also those of the call that makes it.
+        let has_secrets =
+            self.secrets().is_some() || tool.is_some_and(|tool| !tool.entry.settings.secrets.value.is_empty());
+        let bodies = tool.map_or(Bodies::Needed, |tool| tool.entry.config.journal.bodies.value);
         let effects = tool.map_or(Effects::Once, |tool| tool.settings.effects.value);
         let caller = &self.caller;
         let name = tool.map_or(&*request.tool, |tool| &tool.name);
-        let timeout = request.timeout.or_else(|| Some(tool?.settings.timeout.value)).unwrap_or_default();
-        journal.append(&Record::Accepted(Accepted {
+        let limit = request.timeout.or_else(|| Some(tool?.settings.timeout.value)).unwrap_or_default();
+        let timeout = request.at_most.map_or(limit, |most| limit.min(most));
+        let is_kept = journal.append(&Record::Accepted(Accepted {
             id,
             at_ms: unix_ms(),
             tool: name,
@@ -89,18 +95,19 @@ impl RunningCall {
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             max_retries: request.max_retries.unwrap_or_else(|| usual_retries(effects)).into(),
             workspace: request.workspace.as_deref(),
-            has_secrets,
+            has_secrets: has_secrets || bodies == Bodies::None,
         }));
         edge("call.accepted");
         let _ = self.journaled.set(Journaled {
             journal: Arc::clone(journal),
             id,
-            bodies: tool.map_or(Bodies::Needed, |tool| tool.entry.config.journal.bodies.value),
+            bodies,
             effects,
             is_background: request.background,
             config: tool.filter(|_| !request.background).map(|tool| Arc::clone(&tool.entry.config)),
             is_keyed: request.key.is_some(),
-            is_synced: level == JournalLevel::Synced,
+            level,
+            is_kept,
             is_dispatched: AtomicBool::new(false),
             arguments: arguments.filter(|_| has_secrets).map(ToOwned::to_owned),
         });
@@ -115,18 +122,20 @@ impl RunningCall {
             }
             accepted.await;
         }
-        let Some(journaled) = self.journaled.get() else { return Ok(()) };
-        if journaled.is_synced { journaled.journal.synced().await } else { journaled.journal.written() }
+        match self.journaled.get() {
+            Some(journaled) => journaled.remembered().await,
+            None => Ok(()),
+        }
     }
 
     /// Its attempt failed, and it will be tried again.
-    pub fn journal_retry(&self, attempt: u32, pause: Duration, fault: &Fault) {
+    pub fn journal_retry(&self, retry: u32, pause: Duration, fault: &Fault) {
         let Some(journaled) = self.journaled.get() else { return };
         let at_ms = unix_ms();
         let retry_at_ms = at_ms + u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let fault = serde_json::to_string(fault).unwrap_or_default();
-        let (id, attempt) = (journaled.id, attempt.into());
-        journaled.journal.append(&Record::Retrying(Retrying { id, at_ms, attempt, retry_at_ms, fault: &fault }));
+        let (id, retry) = (journaled.id, retry.into());
+        journaled.journal.append(&Record::Retrying(Retrying { id, at_ms, retry, retry_at_ms, fault: &fault }));
         edge("call.retrying");
         let _ = journaled.journal.written();
         edge("call.retry-written");
@@ -145,49 +154,51 @@ impl RunningCall {
 
     /// It has printed something, without secrets.
     pub fn journal_output(&self, stream: &str, text: &str) {
-        let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_background) else { return };
+        let keeps = |journaled: &&Journaled| journaled.is_background && journaled.bodies != Bodies::None;
+        let Some(journaled) = self.journaled.get().filter(keeps) else { return };
         journaled.journal.append(&Record::Printed(Printed { id: journaled.id, at_ms: unix_ms(), stream, text }));
     }
 
     /// It may begin: what must be known of it is where it must be. Otherwise says why it may not.
     pub async fn journal_admits(&self) -> Result<(), Fault> {
         let Some(journaled) = self.journaled.get() else { return Ok(()) };
-        let known = if journaled.is_synced {
+        if journaled.is_synced() {
             // It counts as begun from here on: whoever reads the disk cannot know how far it was.
-            self.journal_dispatch(None, false);
-            journaled.journal.synced().await
-        } else if journaled.is_background && journaled.effects == Effects::Once {
-            journaled.journal.written()
-        } else {
-            return Ok(());
-        };
-        known.map_err(|why| {
-            let message = format!("{why}; the call was not begun, because it could not be remembered. Make room on the disk of the state folder, or set `journal = \"off\"` for the tool");
-            Fault::new(Code::ResourceExhausted, message)
-        })
+            self.journal_dispatch(None, false)?;
+            journaled.remembered().await.map_err(|why| not_begun(&why))?;
+        }
+        Ok(())
     }
 
     /// Its outcome is where it must be before it is answered.
     pub async fn journal_settles(&self) {
-        if let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_synced) {
+        if let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_synced()) {
             // It has run: its answer is given in any case.
             let _ = journaled.journal.synced().await;
         }
     }
 
-    /// It goes to its worker, process or task. It is written before that: with what goes there, or at once.
-    pub fn journal_dispatch(&self, process: Option<(u32, u64)>, at_once: bool) {
-        let Some(journaled) = self.journaled.get() else { return };
-        journaled.is_dispatched.store(true, Ordering::Relaxed);
+    /// It goes to its worker, process or task. It is written before that: with what goes there, or at once. Otherwise says why it may
+    /// not go there.
+    pub fn journal_dispatch(&self, process: Option<(u32, u64)>, at_once: bool) -> Result<(), Fault> {
+        let Some(journaled) = self.journaled.get() else { return Ok(()) };
+        let was_dispatched = journaled.is_dispatched.swap(true, Ordering::Relaxed);
         let (pid, process_started) = process.unwrap_or_default();
-        // Of a call that must be on the disk, it is written before it is sent.
         let (attempt, pid) = (self.attempts.load(Ordering::Relaxed).max(1).into(), pid.into());
         let dispatched = Dispatched { id: journaled.id, at_ms: unix_ms(), attempt, pid, process_started };
-        journaled.journal.append(&Record::Dispatched(dispatched));
+        let is_kept = journaled.journal.append(&Record::Dispatched(dispatched));
         edge("call.dispatched");
-        if at_once {
-            let _ = journaled.journal.written();
+        if !at_once && !journaled.must_be_known() {
+            return Ok(());
         }
+        let written = journaled.journal.written();
+        if journaled.must_be_known()
+            && let Some(why) = written.err().or((!is_kept).then(no_room))
+        {
+            journaled.is_dispatched.store(was_dispatched, Ordering::Relaxed);
+            return Err(not_begun(&why));
+        }
+        Ok(())
     }
 
     /// Whether it was sent to its tool.
@@ -209,7 +220,8 @@ impl RunningCall {
         let secrets = self.secrets();
         let result =
             outcome.ended.as_ref().ok().filter(|_| kept).and_then(|result| without_secrets(result, secrets.as_deref()));
-        let own = journaled.arguments.as_ref().filter(|_| kept);
+        // Where the secrets are not known, nothing can be taken out: the tool lacks one of them.
+        let own = journaled.arguments.as_ref().filter(|_| kept && secrets.is_some());
         let arguments = own.and_then(|arguments| without_secrets(arguments, secrets.as_deref()));
         // One that failed may be made again.
         let site = journaled.config.as_deref().filter(|_| kept).map(|config| CallSite::of(config).written());
@@ -244,7 +256,35 @@ fn short(value: Option<&RawValue>) -> Option<&str> {
     value.map(RawValue::get).filter(|text| text.len() <= LONGEST)
 }
 
+fn no_room() -> String {
+    "the journal cannot be written, and too much waits to be written".to_owned()
+}
+
+fn not_begun(why: &str) -> Fault {
+    let message = format!(
+        "{why}; the call was not begun, because it could have been made a second time. Make room on the disk of the state folder"
+    );
+    Fault::new(Code::ResourceExhausted, message)
+}
+
 impl Journaled {
+    /// Waits until what was appended will not be lost.
+    async fn remembered(&self) -> Result<(), String> {
+        if !self.is_kept {
+            return Err(no_room());
+        }
+        if self.is_synced() { self.journal.synced().await } else { self.journal.written() }
+    }
+
+    fn is_synced(&self) -> bool {
+        self.level == JournalLevel::Synced
+    }
+
+    /// Whether it may be begun only if that is written down: otherwise it could be made a second time.
+    fn must_be_known(&self) -> bool {
+        self.effects == Effects::Once && (self.is_background || self.is_keyed)
+    }
+
     /// Whether a call that hostler's own end interrupted is left for the next hostler: one that was not begun, or may be repeated.
     fn goes_on_elsewhere(&self, fault: &Fault) -> bool {
         let may_run_again = !self.is_dispatched.load(Ordering::Relaxed) || self.effects != Effects::Once;

@@ -11,9 +11,16 @@ use super::handle::RunningCall;
 use super::request::CallRequest;
 use super::retries::{may_help, pause, usual_retries};
 use super::service::CallService;
-use crate::outcome::{Attempt, Fault};
+use crate::outcome::{Attempt, Code, Fault};
 use crate::pool::{Listener, Settled};
 use crate::registry::Tool;
+
+/// Until when a client waits for a call; `None` if none does.
+pub(super) fn until(request: &CallRequest, tool: &Tool, began: Instant) -> Option<Instant> {
+    let limit = request.timeout.unwrap_or(tool.settings.timeout.value);
+    let limit = request.at_most.map_or(limit, |most| limit.min(most));
+    (!request.background).then(|| began + limit)
+}
 
 /// A call that is being tried.
 pub(super) struct Tries<'a> {
@@ -24,6 +31,8 @@ pub(super) struct Tries<'a> {
     /// How often it may be tried again, and was.
     most: u32,
     retry: u32,
+    /// How often there was no room for it.
+    full: u32,
     /// A client waits no longer than for one try.
     until: Option<Instant>,
     faults: Vec<Attempt>,
@@ -38,15 +47,14 @@ impl<'a> Tries<'a> {
         tool: Arc<Tool>,
         began: Instant,
     ) -> Self {
-        let limit = request.timeout.unwrap_or(tool.settings.timeout.value);
-        let limit = request.at_most.map_or(limit, |most| limit.min(most));
         Self {
             service,
             running,
             request,
             most: request.max_retries.unwrap_or_else(|| usual_retries(tool.settings.effects.value)),
             retry: request.resumed.as_ref().map_or(0, |resumed| u32::try_from(resumed.retries).unwrap_or(u32::MAX)),
-            until: (!request.background).then(|| began + limit),
+            until: until(request, &tool, began),
+            full: 0,
             faults: Vec::new(),
             tool,
         }
@@ -55,15 +63,18 @@ impl<'a> Tries<'a> {
     /// Tries it until it has a result, or another try would not help.
     pub async fn run(mut self, mut arguments: Box<RawValue>) -> Settled {
         loop {
-            let spare = (self.retry < self.most).then(|| arguments.clone());
+            let spare = (self.retry < self.most || self.request.background).then(|| arguments.clone());
             let request = self.within_the_limit();
             let mut settled = self.service.attempts(Arc::clone(&self.tool), arguments, self.running, &request).await;
             let Err(fault) = &mut settled.ended else { return settled };
-            let (Some(again), Some(pause)) = (spare, self.pause(fault)) else {
+            let pause = match self.waits_for_room(fault) {
+                Some(pause) => Some(pause),
+                None => self.pause(fault).inspect(|pause| self.note(fault, *pause)),
+            };
+            let (Some(again), Some(pause)) = (spare, pause) else {
                 self.exceeded(fault);
                 return settled;
             };
-            self.note(fault, pause);
             let waited = self.running.cancellation.or(&self.tool.name, tokio::time::sleep(pause)).await;
             if let Err(fault) = waited {
                 settled.ended = Err(fault);
@@ -84,6 +95,16 @@ impl<'a> Tries<'a> {
         }
     }
 
+    /// The pause of a call that goes on without its client, and for which there is no room: it was accepted, so it waits as long as
+    /// that lasts. That is no retry, since its tool did not have it.
+    fn waits_for_room(&mut self, fault: &Fault) -> Option<Duration> {
+        let waits = self.request.background && fault.code == Code::Busy && self.running.cancellation.why().is_none();
+        waits.then(|| {
+            self.full = self.full.saturating_add(1);
+            pause(self.full - 1, self.running.seed())
+        })
+    }
+
     /// The pause before the next try, if there is one.
     fn pause(&self, fault: &Fault) -> Option<Duration> {
         let pause = pause(self.retry, self.running.seed());
@@ -95,7 +116,7 @@ impl<'a> Tries<'a> {
     fn note(&mut self, fault: &Fault, pause: Duration) {
         self.retry += 1;
         self.running.retries.store(self.retry, Ordering::Relaxed);
-        self.running.journal_retry(self.running.attempts.load(Ordering::Relaxed), pause, fault);
+        self.running.journal_retry(self.retry, pause, fault);
         let when = format_duration(Duration::from_millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)));
         self.running.note(&format!("{} failed ({}); it is tried again in {when}", self.tool.name, fault.code));
         self.faults.push(Attempt { code: fault.code, message: fault.message.clone() });

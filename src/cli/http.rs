@@ -62,6 +62,7 @@ pub(super) async fn serve(app: &Workspace, asked: HttpAddress) -> Result<ExitCod
         Refusal { status: style::SYSTEM, ..Refusal::new(error.to_string(), fix) }
     })?;
     let control = control_of(app)?;
+    app.runtime().recover();
     let watching = app.watch();
     let calls = Arc::clone(&app.calls);
     let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));

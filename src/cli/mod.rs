@@ -214,7 +214,6 @@ fn open(
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     app.runtime().background.run_with(Arc::clone(&app.config().environment));
-    app.runtime().recover();
     Ok(app)
 }
 
@@ -241,6 +240,7 @@ async fn serve(app: &Workspace, record: Option<OwnedFd>) -> Result<ExitCode, Ref
     }
     app.calls.registry.introduce();
     status::on_signal(&app.calls);
+    app.runtime().recover();
     let watching = app.watch();
     let calls = Arc::clone(&app.calls);
     let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));

@@ -164,6 +164,7 @@ pub(super) async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
     }
     app.calls.registry.introduce();
     super::status::on_signal(&app.calls);
+    app.runtime().recover();
     let watching = app.watch();
     let calls = Arc::clone(&app.calls);
     let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::client::{Client, NAME, context};
 use super::history;
-use super::refusals::{forbidden, not_found, of_fault};
+use super::refusals::{elsewhere, forbidden, not_found, of_fault};
 use super::started::{Chunk, Collected, StartedCall};
 use super::table::{Answer, Entry, Scope, Table};
 use super::text::Json;
@@ -219,8 +219,11 @@ async fn get(client: Arc<Client>, params: One) -> Answer<CallInfo> {
 }
 
 async fn list(client: Arc<Client>, params: CallFilter) -> Answer<Vec<CallInfo>> {
-    let seen = client.control().runtime().watch.calls(&CallFilter { limit: None, ..params.clone() });
+    let seen = client.control().runtime().watch.calls(&CallFilter { limit: None, states: None, ..params.clone() });
+    // In whatever state: the store may not know yet that one has ended.
     let known: HashSet<String> = seen.iter().map(|call| call.call_id.clone()).collect();
+    let wanted = |call: &CallInfo| params.states.as_ref().is_none_or(|states| states.contains(&call.state));
+    let seen: Vec<CallInfo> = seen.into_iter().filter(wanted).collect();
     let kept = history::calls(client.control(), &params).await;
     let mut calls = seen;
     calls.extend(kept.into_iter().filter(|call| !known.contains(&call.call_id)).map(in_a_list));
@@ -251,11 +254,13 @@ async fn cancel(client: Arc<Client>, params: One) -> Answer<bool> {
     if watch.cancel(&params.call, Cancelled::by(Canceller::Operator)) {
         return Ok(true);
     }
-    let is_known = watch.call(&params.call).is_some() || history::call(client.control(), &params.call).await.is_some();
-    if is_known {
-        Ok(false)
-    } else {
-        Err(not_found(format!("there is no call {}; list them with `calls.list`", params.call)))
+    if watch.call(&params.call).is_some() {
+        return Ok(false);
+    }
+    match history::call(client.control(), &params.call).await {
+        Some(row) if row.state.is_some_and(State::is_final) => Ok(false),
+        Some(_) => Err(elsewhere(&params.call)),
+        None => Err(not_found(format!("there is no call {}; list them with `calls.list`", params.call))),
     }
 }
 

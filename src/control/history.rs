@@ -70,7 +70,8 @@ pub(super) async fn outcome(control: &Arc<Control>, id: &str) -> Option<Outcome>
         match call(control, id).await {
             Some(row) if !row.background => return None,
             Some(row) if row.state.is_some_and(State::is_final) => return Some(row.outcome()),
-            Some(_) => {}
+            // What failed before was reading.
+            Some(_) => patience = PATIENCE,
             None => patience = patience.checked_sub(LOOK)?,
         }
         tokio::time::sleep(LOOK).await;

@@ -53,6 +53,14 @@ pub(super) fn not_found(message: impl Into<String>) -> ErrorObjectOwned {
     error(REFUSED, "NOT_FOUND", message)
 }
 
+/// The call goes on, but not here.
+pub(super) fn elsewhere(call: &str) -> ErrorObjectOwned {
+    let message = format!(
+        "the call {call} goes on in another hostler, or waits to be run again; cancel it where it runs, or once it runs here"
+    );
+    error(REFUSED, "RUNS_ELSEWHERE", message)
+}
+
 /// A fault that is not the outcome of a call.
 pub(super) fn of_fault(fault: &Fault) -> ErrorObjectOwned {
     let data = json!({"code": fault.code.word(), "details": fault.details});

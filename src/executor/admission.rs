@@ -47,7 +47,9 @@ impl Admission {
         let mut settled = match permit {
             Ok(permit) => {
                 if let Some(host) = &host {
-                    host.dispatches_at_once();
+                    if let Err(fault) = host.dispatches_at_once() {
+                        return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } };
+                    }
                     host.begins();
                 }
                 let seat = Seat::new(self.queue(tool), permit, timeout);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::reader::{ReadError, Reader};
+use super::reader::{Read, ReadError, Reader};
 use super::retention::{Keep, prune};
 use super::spool::{Position, Spool};
 use super::state::State;
@@ -18,12 +18,16 @@ use crate::telemetry::unix_ms;
 const GATHER: Duration = Duration::from_millis(200);
 /// How often a process with open calls shows that it lives (specification 003).
 const HEARTBEAT: Duration = Duration::from_secs(30);
+/// How long what an open call prints may wait to be written.
+const LOOK: Duration = Duration::from_secs(1);
 /// The longest pause without anything to do.
 const IDLE: Duration = Duration::from_mins(10);
 /// The first pause after the store failed; doubled up to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 /// How often it looks for calls that are kept no longer, and after how many new ones.
 const PRUNE: (Duration, usize) = (Duration::from_hours(1), 10_000);
+/// How often what ended calls have left is overwritten, while no call is open.
+const TIDY: Duration = Duration::from_mins(1);
 /// How often the log says that the store fails.
 const SAY_AGAIN: Duration = Duration::from_mins(1);
 
@@ -36,6 +40,9 @@ pub struct Filler {
     open: HashSet<String>,
     beaten: Instant,
     said: Option<Instant>,
+    /// When it last overwrote what ended calls have left, and whether there is more by now.
+    tidied: Option<Instant>,
+    is_untidy: bool,
     /// When it last looked for calls that are kept no longer.
     pruned: Option<Instant>,
     /// How many calls are new since then.
@@ -61,6 +68,8 @@ impl Filler {
             open: HashSet::new(),
             beaten: Instant::now(),
             said: None,
+            tidied: None,
+            is_untidy: false,
             pruned: None,
             new: 0,
             environment,
@@ -72,11 +81,13 @@ impl Filler {
     pub fn run(mut self) -> bool {
         let mut pause = PAUSES[0];
         loop {
-            let goes_on = self.spool.wait(self.reader.position(), if self.open.is_empty() { IDLE } else { HEARTBEAT });
+            let goes_on = self.spool.wait(self.reader.position(), self.pause());
+            // What calls print is not written with anything else.
+            let _ = self.spool.pass();
             if goes_on {
                 self.spool.gather(GATHER);
             }
-            let done = self.bring().and_then(|()| self.beat()).and_then(|()| self.prune());
+            let done = self.bring().and_then(|()| self.beat()).and_then(|()| self.prune()).and_then(|()| self.tidy());
             match done {
                 Ok(()) => pause = PAUSES[0],
                 Err(error) => {
@@ -95,23 +106,44 @@ impl Filler {
         }
     }
 
+    /// How long it waits for records.
+    fn pause(&self) -> Duration {
+        match (self.open.is_empty(), self.is_untidy) {
+            (false, _) => LOOK,
+            (true, true) => TIDY,
+            (true, false) => IDLE,
+        }
+    }
+
     /// Brings everything that is written to the store.
     fn bring(&mut self) -> Result<(), Failed> {
         let until = self.spool.position();
         while self.reader.position() < until {
-            let claim = self.spool.claim();
-            // Read again after a failure: the batch was not kept.
             let before = self.reader.position();
-            let Some(read) = self.reader.next(claim, Some(until))? else { break };
-            if let Err(error) = self.store.with(|store| store.import(&claim.name, &read.batch)) {
-                self.reader = Reader::at(before);
-                return Err(error.into());
-            }
+            let read = match self.imported(until) {
+                Ok(Some(read)) => read,
+                Ok(None) => break,
+                Err(error) => {
+                    // Read again: the batch was not kept.
+                    self.reader = Reader::at(before);
+                    return Err(error);
+                }
+            };
+            self.is_untidy = true;
             edge("filler.after-import");
             self.note(&read.batch);
             self.drop_segments()?;
         }
         Ok(())
+    }
+
+    fn imported(&mut self, until: Position) -> Result<Option<Read>, Failed> {
+        let claim = self.spool.claim();
+        let read = self.reader.next(claim, Some(until))?;
+        if let Some(read) = &read {
+            self.store.with(|store| store.import(&claim.name, &read.batch))?;
+        }
+        Ok(read)
     }
 
     fn note(&mut self, batch: &Batch) {
@@ -128,9 +160,10 @@ impl Filler {
     /// Removes segments that the store has.
     fn drop_segments(&mut self) -> Result<(), Failed> {
         let at = self.reader.position().segment;
-        let done: Vec<_> = self.spool.claim().segments().into_iter().filter(|(number, _)| *number < at).collect();
-        if !done.is_empty() {
-            self.store.with(Store::synced)?;
+        let segments = self.spool.claim().segments().map_err(ReadError::from)?;
+        let done: Vec<_> = segments.into_iter().filter(|(number, _)| *number < at).collect();
+        if done.is_empty() || !self.store.with(Store::synced)? {
+            return Ok(());
         }
         for (_, path) in done {
             let _ = std::fs::remove_file(path);
@@ -167,14 +200,34 @@ impl Filler {
         Ok(())
     }
 
+    /// Leaves nothing of what the store does not keep of calls that have ended: their arguments are in the spool and in the store's log.
+    fn tidy(&mut self) -> Result<(), Failed> {
+        let is_due = self.is_untidy && self.tidied.is_none_or(|tidied| tidied.elapsed() >= TIDY);
+        if !is_due || !self.open.is_empty() || self.is_over.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.tidied = Some(Instant::now());
+        let at = self.reader.position();
+        if self.spool.turn_over(at) && self.store.with(Store::erased)? {
+            self.reader.close();
+            for (_, path) in self.spool.claim().segments().map_err(ReadError::from)? {
+                // Records may have come meanwhile: those are in a later one.
+                if path <= self.spool.claim().segment(at.segment) {
+                    let _ = std::fs::remove_file(path);
+                }
+            }
+            self.is_untidy = false;
+        }
+        Ok(())
+    }
+
     fn forget(&mut self) -> bool {
         let name = &self.spool.claim().name;
         // Without a store, there was nothing to bring.
         let forget = |store: &mut SqliteStore| {
             // Also those that it recovered, and that did not run yet.
-            let is_empty = store.open_calls(name)?.is_empty();
-            store.synced()?;
-            if is_empty { store.forget(name).map(|()| true) } else { Ok(false) }
+            let is_done = store.open_calls(name)?.is_empty() && store.synced()?;
+            if is_done { store.forget(name).map(|()| true) } else { Ok(false) }
         };
         self.reader.position() == Position::default() || self.store.with(forget).unwrap_or_default()
     }

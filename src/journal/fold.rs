@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::record::{Accepted, Dispatched, Finished, Id, Record, Retrying};
 use super::spool::Position;
 use super::state::{Created, Errored, Running, State};
-use super::store::{Batch, CallRow, Change};
+use super::store::{Batch, CallRow, Change, MOST_OUTPUT};
 
 /// Gathers the records of a batch.
 pub struct Fold<'a> {
@@ -35,7 +35,7 @@ impl<'a> Fold<'a> {
         let boot = self.boot;
         let change = self.change(record.id());
         match record {
-            Record::Accepted(one) => accept(change, one),
+            Record::Accepted(one) => accept(change, one, boot),
             Record::Dispatched(one) => dispatch(&mut change.row, one, boot),
             Record::Finished(one) => {
                 finish(&mut change.row, one);
@@ -48,6 +48,7 @@ impl<'a> Fold<'a> {
             }
             Record::Printed(one) => {
                 change.printed.push_str(one.text);
+                keep_end(&mut change.printed);
                 change.row.updated_at = one.at_ms;
             }
         }
@@ -64,7 +65,14 @@ impl<'a> Fold<'a> {
     }
 }
 
-fn accept(change: &mut Change, one: &Accepted<'_>) {
+/// Cuts output of which the end is kept: now and then, since each cut copies.
+fn keep_end(output: &mut String) {
+    if output.len() > 4 * MOST_OUTPUT {
+        output.drain(..output.ceil_char_boundary(output.len() - MOST_OUTPUT));
+    }
+}
+
+fn accept(change: &mut Change, one: &Accepted<'_>, boot: &str) {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let row = std::mem::take(&mut change.row);
     change.is_new = true;
@@ -88,6 +96,7 @@ fn accept(change: &mut Change, one: &Accepted<'_>) {
         tool_version: data_encoding::HEXLOWER.encode(one.version),
         workspace: text(one.workspace),
         has_secrets: one.has_secrets,
+        boot_id: Some(boot.to_owned()),
         ..CallRow::default()
     };
 }
@@ -133,7 +142,7 @@ fn finish(row: &mut CallRow, one: &Finished<'_>) {
 fn retry(row: &mut CallRow, one: &Retrying<'_>) {
     let Created = Errored.retry();
     row.state = Some(State::Created);
-    row.retry_count = one.attempt;
+    row.retry_count = one.retry;
     row.retry_at = Some(one.retry_at_ms);
     // Specification 003 clears the error.
     (row.error, row.code, row.fault) = (None, None, None);
@@ -205,7 +214,7 @@ mod tests {
     fn a_call_of_an_earlier_batch_is_changed() {
         let [change] = &folded(&[dispatched(2)])[..] else { panic!() };
         assert!(!change.is_new && change.row.state == Some(State::Running) && change.row.attempt == 2);
-        let retry = Retrying { id: ID, attempt: 2, retry_at_ms: 99, fault: "{}", ..Retrying::default() };
+        let retry = Retrying { id: ID, retry: 2, retry_at_ms: 99, fault: "{}", ..Retrying::default() };
         let [change] = &folded(&[dispatched(2), Record::Retrying(retry)])[..] else { panic!() };
         assert_eq!(
             (change.row.state, change.row.retry_count, change.row.retry_at),

@@ -21,8 +21,7 @@ impl CallRow {
             (Some(State::Complete), None) => Err(lost()),
             _ => {
                 let kept = self.fault.as_deref().and_then(|fault| serde_json::from_str(fault).ok());
-                let by = || self.cancelled.clone().map(|by| format!("cancelled by {by}"));
-                Err(kept.unwrap_or_else(|| Fault::new(self.code(), self.error.clone().or_else(by).unwrap_or_default())))
+                Err(kept.unwrap_or_else(|| Fault::new(self.code(), self.error.clone().unwrap_or_default())))
             }
         };
         let latency = Duration::from_micros(self.duration_us.unwrap_or_default());
@@ -31,7 +30,6 @@ impl CallRow {
 }
 
 fn lost() -> Fault {
-    let message =
-        "the call is complete, and its result was not kept; set `bodies = \"all\"` under [journal] to keep results";
+    let message = "the call is complete, and its result was not kept: it is longer than 1 MB, or `bodies` under [journal] says so";
     Fault::new(Code::SystemError, message)
 }

@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 
 use self::filler::Filler;
 use self::place::Left;
-use self::spool::Spool;
+use self::spool::{Position, Spool};
 use self::sync::Syncer;
 use crate::config::{Config, Environment};
 use crate::process::Barrier;
@@ -56,6 +56,8 @@ pub struct Journal {
     /// Receives whether everything has ended and is in the store; `None` before the first record. Locked to start the thread, and at the end.
     filling: Mutex<Option<oneshot::Receiver<bool>>>,
     is_filling: AtomicBool,
+    /// Whether calls of a process that is gone are this one's.
+    has_taken_over: AtomicBool,
     /// Brings it to the disk; started by the first call that wants that. Locked to start it or to copy the pointer.
     syncer: Mutex<Option<Arc<Syncer>>>,
     /// The store. Its thread fills it, keys are taken in it, and recovery works on it.
@@ -88,17 +90,19 @@ impl Journal {
             is_over: Arc::default(),
             filling: Mutex::default(),
             is_filling: AtomicBool::new(false),
+            has_taken_over: AtomicBool::new(false),
             syncer: Mutex::default(),
             environment,
         })
     }
 
-    /// Appends a record. It is written by the next [`Barrier::pass`].
-    pub fn append(&self, record: &Record<'_>) {
-        self.spool.append(record);
+    /// Appends a record. It is written by the next [`Barrier::pass`]. False if it is lost: nothing could be written for long.
+    pub fn append(&self, record: &Record<'_>) -> bool {
+        let is_taken = self.spool.append(record);
         if !self.is_filling.swap(true, Ordering::Relaxed) {
             self.fill();
         }
+        is_taken
     }
 
     /// Writes what was appended. Says why that fails.
@@ -134,7 +138,7 @@ impl Journal {
         loop {
             let (place, spool, asked, known) =
                 (self.place().clone(), self.spool.claim().name.clone(), asked.clone(), read.clone());
-            let left = move |name: &str| if known.contains(name) { Left::Nothing } else { place.left(name) };
+            let left = move |name: &str| if known.contains(name) { Ok(Left::Nothing) } else { place.left(name) };
             let claimed = self.on_store(move |store| store.claim_key(&asked, &spool, unix_ms(), &left)).await?;
             match claimed {
                 Ok(claimed) => return Ok(claimed),
@@ -150,9 +154,9 @@ impl Journal {
     /// Brings the spool of a process that is gone to the store. False if another process did that meanwhile.
     async fn brought(&self, name: String) -> Result<bool, String> {
         let (store, place) = (Arc::clone(&self.store), self.place().clone());
-        let work = blocking(move || match place.abandoned(&name) {
+        let work = blocking(move || match place.abandoned(&name)? {
             Some(claim) => recover::bring(&claim, &store).map(Some),
-            None => Ok(None),
+            None => Ok::<_, StoreError>(None),
         });
         match work.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))? {
             Some(true) => Ok(true),
@@ -183,8 +187,9 @@ impl Journal {
     }
 
     /// Goes on with the spools of processes that are gone. Blocks.
-    pub fn recover(&self) -> Result<Recovered, StoreError> {
+    pub fn recover(&self) -> Recovered {
         let recovered = recover::recover(self.spool.claim(), self.spool.boot(), &self.store);
+        self.has_taken_over.fetch_or(!recovered.to_run.is_empty(), Ordering::Relaxed);
         if !self.is_filling.load(Ordering::Relaxed) {
             self.store.close();
         }
@@ -213,10 +218,11 @@ impl Journal {
         self.spool.end();
         let filling = self.filling.lock().take();
         let is_done = match filling {
-            Some(left) => tokio::time::timeout(limit, left).await.ok().and_then(Result::ok),
-            None => Some(true),
+            Some(left) => tokio::time::timeout(limit, left).await.is_ok_and(Result::unwrap_or_default),
+            // There was no record, or no thread to bring it.
+            None => self.spool.position() == Position::default() && !self.has_taken_over.load(Ordering::Relaxed),
         };
-        if is_done == Some(true) {
+        if is_done {
             self.spool.claim().clear();
         }
     }

@@ -4,13 +4,14 @@
 //! Whoever takes a lock that was free recovers that spool. Processes of another key, which may do something else than the one that
 //! accepted a call, leave it alone.
 
-use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::io::Errno;
 
 use crate::config::Environment;
 use crate::config::environment::state;
@@ -63,41 +64,42 @@ impl Place {
         self.0.join("spool").join(key)
     }
 
-    /// The names of all spools whose files are there, of whatever key.
-    pub fn held(&self) -> HashSet<String> {
-        let inside = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let files = inside(self.0.join("spool")).flat_map(inside);
-        let locks = files.filter(|path| path.extension().is_some_and(|it| it == "lock"));
-        locks.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
-    }
-
     /// What there is of the spool of that name.
-    pub fn left(&self, name: &str) -> Left {
-        match self.locks(name).find_map(|path| File::open(path).ok()) {
-            None => Left::Nothing,
-            Some(lock) if flock(&lock, FlockOperation::NonBlockingLockShared).is_err() => Left::Process,
-            Some(_) => Left::Files,
-        }
+    pub fn left(&self, name: &str) -> io::Result<Left> {
+        let Some(path) = self.lock(name)? else { return Ok(Left::Nothing) };
+        let Some(lock) = unless_gone(File::open(path))? else { return Ok(Left::Nothing) };
+        let is_free = locked(&lock, FlockOperation::NonBlockingLockShared)?;
+        Ok(if is_free { Left::Files } else { Left::Process })
     }
 
     /// The spool of that name, of whatever key, if its process is gone. It is held by what is returned.
-    pub fn abandoned(&self, name: &str) -> Option<Claim> {
-        self.locks(name).find_map(|path| self.adopt(&path))
+    pub fn abandoned(&self, name: &str) -> io::Result<Option<Claim>> {
+        self.lock(name)?.map_or(Ok(None), |path| self.adopt(&path))
     }
 
-    fn locks(&self, name: &str) -> impl Iterator<Item = PathBuf> {
-        let (name, keys) = (format!("{name}.lock"), fs::read_dir(self.0.join("spool")).into_iter().flatten().flatten());
-        keys.map(move |key| key.path().join(&name))
+    fn lock(&self, name: &str) -> io::Result<Option<PathBuf>> {
+        let name = format!("{name}.lock");
+        for key in inside(&self.0.join("spool"))? {
+            let path = key.join(&name);
+            if path.try_exists()? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
-    fn adopt(&self, path: &Path) -> Option<Claim> {
-        let (folder, name) = (path.parent()?.to_owned(), path.file_stem()?.to_str()?.to_owned());
-        let lock = OpenOptions::new().write(true).open(path).ok()?;
-        if !is_broken("locks-hold") {
-            flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+    /// The spool of this lock, if its process is gone.
+    pub fn adopt(&self, path: &Path) -> io::Result<Option<Claim>> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_stem().and_then(OsStr::to_str)) else {
+            return Ok(None);
+        };
+        let Some(lock) = unless_gone(OpenOptions::new().write(true).open(path))? else { return Ok(None) };
+        if !locked(&lock, FlockOperation::NonBlockingLockExclusive)? && !is_broken("locks-hold") {
+            return Ok(None);
         }
         // Another process may have recovered and removed it meanwhile.
-        path.exists().then(|| Claim { place: self.clone(), folder, name, _lock: lock })
+        let claim = || Claim { place: self.clone(), folder: folder.to_owned(), name: name.to_owned(), _lock: lock };
+        Ok(path.try_exists()?.then(claim))
     }
 
     /// The folder itself.
@@ -115,6 +117,34 @@ impl Place {
             Some((_, kind)) => Err(PlaceError::Remote { folder, kind }),
             None => Ok(folder),
         }
+    }
+}
+
+/// What is in a folder; nothing if it is not there.
+fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(entries) = unless_gone(fs::read_dir(folder))? else { return Ok(Vec::new()) };
+    entries.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn locks(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let all = inside(folder)?.into_iter();
+    Ok(all.filter(|path| path.extension().is_some_and(|it| it == "lock")).collect())
+}
+
+fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a lock was free and is held now.
+fn locked(lock: &File, how: FlockOperation) -> io::Result<bool> {
+    match flock(lock, how) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -158,12 +188,10 @@ impl Claim {
         Ok(Self { place, folder, name, _lock: lock })
     }
 
-    /// The spools of this key whose processes are gone, each held by what is returned.
-    pub fn abandoned(&self) -> Vec<Claim> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let locks = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock"));
-        let others = locks.filter(|path| path.file_stem().is_some_and(|name| name != self.name.as_str()));
-        others.filter_map(|path| self.place.adopt(&path)).collect()
+    /// The locks of the other spools of this key.
+    pub fn others(&self) -> io::Result<Vec<PathBuf>> {
+        let locks = locks(&self.folder)?.into_iter();
+        Ok(locks.filter(|path| path.file_stem().is_some_and(|name| name != self.name.as_str())).collect())
     }
 
     /// The person's journal.
@@ -172,16 +200,15 @@ impl Claim {
     }
 
     /// The files of its segments, in order.
-    pub fn segments(&self) -> Vec<(u64, PathBuf)> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+    pub fn segments(&self) -> io::Result<Vec<(u64, PathBuf)>> {
         let number = |path: &Path| {
             let (name, number) = path.file_name()?.to_str()?.split_once('.')?;
             (name == self.name).then(|| number.parse().ok()).flatten()
         };
         let mut found: Vec<(u64, PathBuf)> =
-            entries.map(|entry| entry.path()).filter_map(|path| Some((number(&path)?, path))).collect();
+            inside(&self.folder)?.into_iter().filter_map(|path| Some((number(&path)?, path))).collect();
         found.sort();
-        found
+        Ok(found)
     }
 
     /// As if its process had died.
@@ -198,9 +225,9 @@ impl Claim {
 
     /// Removes its files, the lock last. What cannot be removed is found by another process.
     pub fn clear(&self) {
-        let all = self.segments().into_iter().map(|(_, path)| path);
+        let Ok(segments) = self.segments() else { return };
         let lock = self.folder.join(format!("{}.lock", self.name));
-        let _ = all.chain([lock]).try_for_each(fs::remove_file);
+        let _ = segments.into_iter().map(|(_, path)| path).chain([lock]).try_for_each(fs::remove_file);
     }
 }
 
@@ -216,19 +243,37 @@ mod tests {
     fn a_spool_is_adopted_once_its_holder_is_gone_and_by_one() {
         let base = tempfile::tempdir().unwrap();
         let [own, other, stranger] = ["k", "k", "another"].map(|key| Claim::take(&person(base.path()), key).unwrap());
-        assert!(own.abandoned().is_empty(), "all live");
+        let adopted = |by: &Claim| -> Vec<Claim> {
+            by.others().unwrap().iter().filter_map(|path| by.place.adopt(path).unwrap()).collect()
+        };
+        assert!(adopted(&own).is_empty(), "all live");
+        assert_eq!(own.place.left(&other.name).unwrap(), Left::Process);
         fs::write(other.segment(2), "b").unwrap();
         fs::write(other.segment(1), "a").unwrap();
         let name = other.name.clone();
+        let strange = stranger.name.clone();
         drop((other, stranger));
-        let adopted = own.abandoned();
-        assert_eq!(adopted.iter().map(|claim| claim.name.clone()).collect::<Vec<_>>(), [name]);
-        assert_eq!(adopted[0].segments().iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!([&name, &strange].map(|name| own.place.left(name).unwrap()), [Left::Files; 2]);
+        let claims = adopted(&own);
+        assert!(claims.len() == 1 && claims[0].name == name);
+        assert_eq!(claims[0].segments().unwrap().iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2]);
         let third = Claim::take(&person(base.path()), "k").unwrap();
-        assert!(third.abandoned().is_empty(), "it is being recovered");
-        adopted.iter().for_each(Claim::clear);
-        drop(adopted);
-        assert!(own.abandoned().is_empty());
+        assert!(adopted(&third).is_empty(), "it is being recovered");
+        claims.iter().for_each(Claim::clear);
+        drop(claims);
+        assert!(adopted(&own).is_empty() && own.place.left(&name).unwrap() == Left::Nothing);
+        assert_eq!(own.place.abandoned(&strange).unwrap().unwrap().name, strange);
         assert_eq!(fs::read_dir(&own.folder).unwrap().count(), 2, "the locks of those that live");
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_does_not_count_as_gone() {
+        let base = tempfile::tempdir().unwrap();
+        let own = Claim::take(&person(base.path()), "k").unwrap();
+        let folder = own.place.0.join("spool");
+        assert_eq!(own.place.left("nobody").unwrap(), Left::Nothing);
+        // A loop of links stands for a disk that fails: it is an error for everybody, root included.
+        std::os::unix::fs::symlink(folder.join("loop"), folder.join("loop")).unwrap();
+        assert!(own.place.left("nobody").is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! What becomes of a call whose process is gone: decided here, done in `recover`. Pure.
 
+use serde_json::{Map, Value};
+
 use super::state::{Created, Orphaned, Running, State};
 use super::store::CallRow;
 use crate::config::tool::{Effects, JournalLevel};
@@ -13,9 +15,14 @@ pub const INTERRUPTED: &str = "Server restart - execution interrupted";
 #[derive(Debug, Clone)]
 pub enum Plan {
     /// It has failed.
-    Fail(Fault),
+    Fail {
+        /// What is said of it.
+        fault: Fault,
+        /// Whether it certainly was not begun: its key may be used again.
+        gives_key_back: bool,
+    },
     /// Somebody had asked for its end.
-    Cancel,
+    Cancel(Fault),
     /// It is run, or run again.
     Run {
         /// How often it was tried again, with this.
@@ -25,24 +32,36 @@ pub enum Plan {
 
 /// What becomes of a call that had not ended. `boot` is the one in which this is asked.
 pub fn plan(row: &CallRow, boot: &str) -> Plan {
-    if row.cancelled.is_some() {
-        return Plan::Cancel;
+    if let Some(why) = &row.cancelled {
+        return Plan::Cancel(Fault::new(
+            Code::Cancelled,
+            format!("the call of {} was cancelled: {why}", row.tool_name),
+        ));
     }
     let effects = word(&row.effects).unwrap_or(Effects::Once);
     let is_safe = effects != Effects::Once;
     let has_begun = row.state != Some(State::Created);
-    let is_synced = word(&row.level) == Some(JournalLevel::Synced);
-    let is_same_boot = row.boot_id.as_deref().is_none_or(|its| its == boot);
+    // What happened last may be lost with the power, except for the first dispatch of a call that was synced.
+    let is_synced = word(&row.level) == Some(JournalLevel::Synced) && row.attempt == 0;
+    let is_certain = row.boot_id.as_deref().is_none_or(|its| its == boot) || is_synced;
+    let fail = |fault| Plan::Fail { fault, gives_key_back: !has_begun && is_certain };
+    if !has_begun && !is_certain && !is_safe {
+        return fail(unknown("the machine was restarted meanwhile"));
+    }
     if !row.background {
-        return Plan::Fail(foreground(has_begun, is_safe));
+        return fail(foreground(has_begun, is_safe));
+    }
+    if !has_begun || is_safe {
+        let is_readable = |request: &String| serde_json::from_str::<Map<String, Value>>(request).is_ok();
+        if !row.request.as_ref().is_some_and(is_readable) {
+            return fail(interrupted("its arguments cannot be read any more"));
+        }
     }
     match (has_begun, is_safe) {
-        // Of a call that was not synced, what happened last may be lost with the power.
-        (false, false) if !is_same_boot && !is_synced => Plan::Fail(unknown("the machine was restarted meanwhile")),
         (false, _) => Plan::Run { retry_count: row.retry_count },
         (true, true) if row.retry_count < row.max_retries => Plan::Run { retry_count: row.retry_count + 1 },
-        (true, true) => Plan::Fail(interrupted("it was tried as often as it may be")),
-        (true, false) => Plan::Fail(unknown("its tool may have run, and it may not be run twice")),
+        (true, true) => fail(interrupted("it was tried as often as it may be")),
+        (true, false) => fail(unknown("its tool may have run, and it may not be run twice")),
     }
 }
 
@@ -56,13 +75,13 @@ fn foreground(has_begun: bool, is_safe: bool) -> Fault {
 }
 
 fn interrupted(what: &str) -> Fault {
-    Fault::new(Code::ShuttingDown, format!("{INTERRUPTED}: hostler ended without a word; {what}"))
+    Fault::new(Code::ShuttingDown, format!("{INTERRUPTED}: hostler was killed or crashed; {what}"))
 }
 
 fn unknown(what: &str) -> Fault {
     Fault::new(
         Code::OutcomeUnknown,
-        format!("{INTERRUPTED}: hostler ended without a word, and the outcome is not known: {what}"),
+        format!("{INTERRUPTED}: hostler was killed or crashed, and the outcome is not known: {what}"),
     )
 }
 
@@ -75,8 +94,8 @@ impl Plan {
     pub fn state(&self, before: Option<State>) -> State {
         let orphan: Orphaned = if before == Some(State::Created) { Created.orphan() } else { Running.orphan() };
         match self {
-            Self::Fail(_) => orphan.fail().state(),
-            Self::Cancel => Created.cancel().state(),
+            Self::Fail { .. } => orphan.fail().state(),
+            Self::Cancel(_) => Created.cancel().state(),
             Self::Run { .. } => {
                 let Created = orphan.retry();
                 State::Created
@@ -99,13 +118,14 @@ mod tests {
             max_retries: if effects == "once" { 0 } else { 3 },
             boot_id: Some(HERE.to_owned()),
             level: "kept".to_owned(),
+            request: Some("{}".to_owned()),
             ..CallRow::default()
         }
     }
 
     fn code(plan: &Plan) -> Option<Code> {
         match plan {
-            Plan::Fail(fault) => {
+            Plan::Fail { fault, .. } => {
                 assert!(fault.message.starts_with(INTERRUPTED), "{fault}");
                 assert!(fault.code != Code::OutcomeUnknown || !fault.code.retryable());
                 Some(fault.code)
@@ -154,12 +174,33 @@ mod tests {
         assert_eq!(code(&plan(&other("once", "kept"), HERE)), Some(Code::OutcomeUnknown));
         assert_eq!(runs(&plan(&other("once", "synced"), HERE)), Some(0));
         assert_eq!(runs(&plan(&other("pure", "kept"), HERE)), Some(0));
+        let again = CallRow { attempt: 1, ..other("once", "synced") };
+        assert_eq!(code(&plan(&again, HERE)), Some(Code::OutcomeUnknown), "its second attempt may have run");
+        let foreground = CallRow { background: false, ..other("once", "kept") };
+        assert_eq!(code(&plan(&foreground, HERE)), Some(Code::OutcomeUnknown));
+    }
+
+    #[test]
+    fn a_key_is_given_back_by_a_call_that_certainly_was_not_begun() {
+        let gives = |row: &CallRow| matches!(plan(row, HERE), Plan::Fail { gives_key_back: true, .. });
+        assert!(gives(&row(State::Created, "once", false)));
+        assert!(!gives(&row(State::Running, "once", false)) && !gives(&row(State::Running, "pure", false)));
+        let elsewhere = CallRow { boot_id: Some("another".to_owned()), ..row(State::Created, "pure", false) };
+        assert!(!gives(&elsewhere));
+    }
+
+    #[test]
+    fn a_call_whose_arguments_are_lost_is_not_run_with_others() {
+        for request in [None, Some("{\"a\"".to_owned()), Some("[]".to_owned())] {
+            let row = CallRow { request, ..row(State::Created, "pure", true) };
+            assert_eq!(code(&plan(&row, HERE)), Some(Code::ShuttingDown));
+        }
     }
 
     #[test]
     fn a_call_that_was_being_cancelled_is_cancelled() {
         let cancelled = CallRow { cancelled: Some("the client".to_owned()), ..row(State::Running, "pure", true) };
         let plan = plan(&cancelled, HERE);
-        assert!(matches!(plan, Plan::Cancel) && plan.state(cancelled.state) == State::Cancelled);
+        assert!(matches!(plan, Plan::Cancel(_)) && plan.state(cancelled.state) == State::Cancelled);
     }
 }

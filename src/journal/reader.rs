@@ -14,6 +14,8 @@ use super::store::Batch;
 const CHUNK: usize = 1 << 20;
 /// The most calls in one batch.
 const MOST_CALLS: usize = 2000;
+/// A batch of so many bytes is followed by another.
+const MOST_BYTES: usize = 8 << 20;
 /// The longest head of a segment.
 const LONGEST_HEAD: usize = 128;
 
@@ -56,10 +58,16 @@ impl Reader {
         self.at
     }
 
+    /// Closes the file, which may go.
+    pub fn close(&mut self) {
+        self.file = None;
+        self.ahead.clear();
+    }
+
     /// The next batch; `None` at the end. `until` is where a spool ends that is being written.
     pub fn next(&mut self, claim: &Claim, until: Option<Position>) -> Result<Option<Read>, ReadError> {
         let boot = self.boot.clone();
-        let (mut fold, mut damaged, start) = (Fold::new(&boot), 0, self.at);
+        let (mut fold, mut damaged, mut taken, start) = (Fold::new(&boot), 0, 0, self.at);
         loop {
             if self.file.is_none() && !self.open(claim)? {
                 break;
@@ -74,13 +82,14 @@ impl Reader {
             let is_whole = is_at_end && !is_last;
             let (used, lost) = take(&self.ahead, is_whole, &mut fold);
             damaged += lost;
+            taken += used;
             self.ahead.drain(..used);
             self.at.offset += used as u64;
-            if fold.calls() >= MOST_CALLS {
+            if fold.calls() >= MOST_CALLS || taken >= MOST_BYTES {
                 break;
             }
             if is_at_end {
-                if is_last || !self.next_segment(claim) {
+                if is_last || !self.next_segment(claim)? {
                     break;
                 }
             } else if used == 0 && self.ahead.len() < CHUNK {
@@ -90,35 +99,36 @@ impl Reader {
         Ok((self.at != start).then(|| Read { batch: fold.finish(self.at), damaged }))
     }
 
-    /// Opens the segment of the position, or the first behind it. Whether there is one.
+    /// Opens the segment of the position, or the first behind it that has anything. Whether there is one.
     fn open(&mut self, claim: &Claim) -> Result<bool, ReadError> {
-        let found = claim.segments().into_iter().find(|(number, _)| *number >= self.at.segment);
-        let Some((number, path)) = found else { return Ok(false) };
-        let file = File::open(path)?;
-        let mut head = vec![0; LONGEST_HEAD];
-        let length = file.read_at(&mut head, 0)?;
-        let line = head[..length].split(|byte| *byte == b'\n').next().unwrap_or_default();
-        if length == 0 || line.len() == length {
-            return Ok(false); // cut off within its first line: nothing was written
+        for (number, path) in claim.segments()?.into_iter().filter(|(number, _)| *number >= self.at.segment) {
+            let file = File::open(path)?;
+            let mut head = vec![0; LONGEST_HEAD];
+            let length = file.read_at(&mut head, 0)?;
+            let line = head[..length].split(|byte| *byte == b'\n').next().unwrap_or_default();
+            if line.len() == length || line.first() == Some(&0) {
+                continue; // cut off within its first line, or lost with the power
+            }
+            let boot = std::str::from_utf8(line).ok().and_then(|line| line.strip_prefix(HEAD));
+            boot.ok_or(ReadError::Version)?.clone_into(&mut self.boot);
+            if number != self.at.segment || self.at.offset == 0 {
+                self.at = Position { segment: number, offset: line.len() as u64 + 1 };
+            }
+            self.ahead.clear();
+            self.file = Some(file);
+            return Ok(true);
         }
-        let boot = std::str::from_utf8(line).ok().and_then(|line| line.strip_prefix(HEAD)).ok_or(ReadError::Version)?;
-        boot.clone_into(&mut self.boot);
-        if number != self.at.segment || self.at.offset == 0 {
-            self.at = Position { segment: number, offset: line.len() as u64 + 1 };
-        }
-        self.ahead.clear();
-        self.file = Some(file);
-        Ok(true)
+        Ok(false)
     }
 
     /// Goes on to the next segment. Whether there is one.
-    fn next_segment(&mut self, claim: &Claim) -> bool {
-        let next = claim.segments().into_iter().map(|(number, _)| number).find(|number| *number > self.at.segment);
-        let Some(number) = next else { return false };
+    fn next_segment(&mut self, claim: &Claim) -> io::Result<bool> {
+        let next = claim.segments()?.into_iter().map(|(number, _)| number).find(|number| *number > self.at.segment);
+        let Some(number) = next else { return Ok(false) };
         self.file = None;
         self.ahead.clear();
         self.at = Position { segment: number, offset: 0 };
-        true
+        Ok(true)
     }
 
     /// Reads more. Whether everything up to the end is read.

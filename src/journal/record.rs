@@ -111,9 +111,9 @@ pub struct Finished<'a> {
 pub struct Retrying<'a> {
     pub id: Id,
     pub at_ms: u64,
-    /// The attempt that failed.
-    pub attempt: u64,
-    /// When the next begins.
+    /// Which retry it will be, from 1.
+    pub retry: u64,
+    /// When that begins.
     pub retry_at_ms: u64,
     /// The fault of the attempt, as JSON.
     pub fault: &'a str,
@@ -206,7 +206,7 @@ impl Record<'_> {
             }
             Self::Retrying(one) => {
                 fields.begin(4, &one.id, one.at_ms);
-                fields.number(3, one.attempt);
+                fields.number(3, one.retry);
                 fields.number(4, one.retry_at_ms);
                 fields.text(5, one.fault);
             }
@@ -385,7 +385,7 @@ impl<'a> Record<'a> {
                 Self::Dispatched(one) => one.take(field),
                 Self::Finished(one) => one.take(field)?,
                 Self::Retrying(one) => match field.tag {
-                    3 => one.attempt = field.number(),
+                    3 => one.retry = field.number(),
                     4 => one.retry_at_ms = field.number(),
                     5 => one.fault = field.text()?,
                     _ => {}

@@ -55,7 +55,7 @@ fn what_is_written_is_read() {
     let records = [
         accepted(1, r#"{"q":"a"}"#, vec!["prompt:1", ""]),
         Record::Dispatched(Dispatched { id: [1; 16], at_ms: 1, attempt: 2, pid: 0x1_0000, process_started: u64::MAX }),
-        Record::Retrying(Retrying { id: [1; 16], attempt: 1, retry_at_ms: 2, fault: "{}", ..Retrying::default() }),
+        Record::Retrying(Retrying { id: [1; 16], retry: 1, retry_at_ms: 2, fault: "{}", ..Retrying::default() }),
         Record::Cancelling(Cancelling { id: [1; 16], by: "the operator", ..Cancelling::default() }),
         Record::Printed(Printed { id: [1; 16], stream: "stdout", text: "x\n", ..Printed::default() }),
         Record::Finished(Finished { code: Some("BUSY"), fault: Some(""), ..Finished::default() }),

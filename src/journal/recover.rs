@@ -1,13 +1,13 @@
 //! Recovery: goes on with the spools of processes that are gone. Blocks; it runs on a thread.
 
-use std::collections::HashSet;
+use std::path::Path;
 use std::time::Duration;
 
-use super::place::Claim;
+use super::place::{Claim, Left, PlaceError};
 use super::plan::{Plan, plan};
 use super::reader::Reader;
 use super::state::State;
-use super::store::{Batch, CallRow, Change, LazyStore, Store, StoreError};
+use super::store::{CallRow, Change, LazyStore, Store, StoreError};
 use crate::process::{edge, end_stray};
 use crate::telemetry::unix_ms;
 
@@ -21,32 +21,78 @@ pub struct Recovered {
     pub to_run: Vec<CallRow>,
     /// Calls that have ended with this.
     pub ended: usize,
+    /// Why some are left to the next look.
+    pub trouble: Option<RecoveryError>,
 }
 
-/// Recovers every spool that no process holds, as the process of this claim in this boot.
-pub fn recover(own: &Claim, boot: &str, store: &LazyStore) -> Result<Recovered, StoreError> {
-    let abandoned = own.abandoned();
-    let has_store = store.path().exists();
+/// Why calls are not recovered.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryError {
+    /// The store says so.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Spools cannot be looked at.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+}
+
+/// Recovers every spool that no process holds, as the process of this claim in this boot. What one of them lacks does not keep the
+/// others from it.
+pub fn recover(own: &Claim, boot: &str, store: &LazyStore) -> Recovered {
     let mut recovered = Recovered::default();
-    if abandoned.is_empty() && !has_store {
-        return Ok(recovered);
+    let others = own.others().map_err(|source| RecoveryError::Place(failed(&own.folder, source)));
+    let others = others.unwrap_or_else(|error| {
+        recovered.trouble = Some(error);
+        Vec::new()
+    });
+    for lock in others {
+        let done = one(own, &lock, boot, store, &mut recovered);
+        recovered.trouble = done.err().or(recovered.trouble.take());
     }
-    for claim in abandoned {
-        if bring(&claim, store)? {
-            edge("recovery.after-import");
-            settle(own, &claim.name, boot, store, &mut recovered)?;
-            edge("recovery.after-plan");
-            store.with(|store| store.forget(&claim.name))?;
-            edge("recovery.before-clearing");
-            claim.clear();
+    if store.path().exists() {
+        let done = gone(own, boot, store, &mut recovered);
+        recovered.trouble = done.err().or(recovered.trouble.take());
+    }
+    recovered
+}
+
+fn failed(path: &Path, source: std::io::Error) -> PlaceError {
+    PlaceError::System { path: path.to_owned(), source }
+}
+
+/// Recovers the spool of a lock, if no process holds it.
+fn one(
+    own: &Claim,
+    lock: &Path,
+    boot: &str,
+    store: &LazyStore,
+    recovered: &mut Recovered,
+) -> Result<(), RecoveryError> {
+    let Some(claim) = own.place.adopt(lock).map_err(|source| failed(lock, source))? else { return Ok(()) };
+    if !bring(&claim, store)? {
+        return Ok(());
+    }
+    edge("recovery.after-import");
+    settle(own, &claim.name, boot, store, recovered)?;
+    edge("recovery.after-plan");
+    // Its files are all there is of it until the store is on the disk.
+    if store.with(Store::synced)? {
+        store.with(|store| store.forget(&claim.name))?;
+        edge("recovery.before-clearing");
+        claim.clear();
+    }
+    Ok(())
+}
+
+/// Recovers the calls of spools whose files are gone altogether.
+fn gone(own: &Claim, boot: &str, store: &LazyStore, recovered: &mut Recovered) -> Result<(), RecoveryError> {
+    for name in store.with(Store::open_spools)? {
+        // Asked after the store: whoever begins a spool makes its files first.
+        if name != own.name && own.place.left(&name).map_err(|source| failed(&own.folder, source))? == Left::Nothing {
+            settle(own, &name, boot, store, recovered)?;
         }
     }
-    // Spools whose files are gone altogether.
-    let held: HashSet<String> = own.place.held();
-    for name in store.with(Store::open_spools)?.into_iter().filter(|name| !held.contains(name)) {
-        settle(own, &name, boot, store, &mut recovered)?;
-    }
-    Ok(recovered)
+    Ok(())
 }
 
 /// Brings what is left of a spool to the store. Whether it was read to its end.
@@ -64,10 +110,7 @@ pub(super) fn bring(claim: &Claim, store: &LazyStore) -> Result<bool, StoreError
                     );
                 }
             }
-            Ok(None) => {
-                store.with(Store::synced)?;
-                return Ok(true);
-            }
+            Ok(None) => return Ok(true),
             Err(error) => {
                 tracing::warn!(spool = claim.name, folder = %claim.folder.display(), %error, "a spool is left as it is");
                 return Ok(false);
@@ -88,37 +131,51 @@ fn settle(
     for row in open.iter().filter(|row| row.boot_id.as_deref() == Some(boot)) {
         end_process_of(row);
     }
-    let mut batch = Batch::default();
-    for mut row in open {
-        let plan = plan(&row, boot);
-        let now = unix_ms();
-        let changed =
-            CallRow { id: row.id.clone(), state: Some(plan.state(row.state)), updated_at: now, ..CallRow::default() };
-        let mut change = Change { row: changed, keeps_request: true, ..Change::default() };
-        match plan {
-            Plan::Run { retry_count } => {
-                change.row.retry_count = retry_count;
-                change.row.retry_at = row.retry_at;
-                row.retry_count = retry_count;
-                recovered.to_run.push(row);
-            }
-            Plan::Fail(fault) => {
-                change.row.code = Some(fault.code.word().to_owned());
-                change.row.fault = serde_json::to_string(&fault).ok();
-                change.row.error = Some(fault.message);
-                // What a tool's secrets are is not known any more, so they cannot be taken out.
-                change.keeps_request = !row.has_secrets;
-                recovered.ended += 1;
-            }
-            Plan::Cancel => recovered.ended += 1,
-        }
-        batch.calls.push(change);
+    if open.is_empty() {
+        return Ok(());
     }
+    let (mut to_run, mut ended) = (Vec::new(), 0);
     // From here on they are this process's: if it dies, the next one decides anew.
     store.with(|store| {
-        batch.at = store.imported(&own.name)?;
-        store.import(&own.name, &batch)
-    })
+        store.take_over(spool, &own.name, &mut |row| {
+            let change = decided(row, boot);
+            if change.row.state.is_some_and(State::is_final) {
+                ended += 1;
+            } else {
+                to_run.push(CallRow { retry_count: change.row.retry_count.max(row.retry_count), ..row.clone() });
+            }
+            change
+        })
+    })?;
+    recovered.to_run.append(&mut to_run);
+    recovered.ended += ended;
+    Ok(())
+}
+
+/// What becomes of a call.
+fn decided(row: &CallRow, boot: &str) -> Change {
+    let plan = plan(row, boot);
+    let changed =
+        CallRow { id: row.id.clone(), state: Some(plan.state(row.state)), updated_at: unix_ms(), ..CallRow::default() };
+    let mut change = Change { row: changed, keeps_request: true, ..Change::default() };
+    let fault = match plan {
+        Plan::Run { retry_count } => {
+            change.row.retry_count = retry_count;
+            change.row.retry_at = row.retry_at;
+            return change;
+        }
+        Plan::Fail { fault, gives_key_back } => {
+            change.frees_key = gives_key_back;
+            fault
+        }
+        Plan::Cancel(fault) => fault,
+    };
+    change.row.code = Some(fault.code.word().to_owned());
+    change.row.fault = serde_json::to_string(&fault).ok();
+    change.row.error = Some(fault.message);
+    // What a tool's secrets are is not known any more, so they cannot be taken out.
+    change.keeps_request = !row.has_secrets;
+    change
 }
 
 /// Ends what still runs a call: nothing may come of it that nobody hears of.

@@ -20,6 +20,8 @@ use crate::process::{edge, is_broken};
 pub const HEAD: &str = "hostler spool 1 ";
 /// A segment that has more takes no more.
 const SEGMENT: u64 = 8 << 20;
+/// A buffer that has more is written at once.
+const FULL: usize = 1 << 20;
 /// What is kept for the time when the disk takes something again. Beyond it, records are dropped.
 const MOST_UNWRITTEN: usize = 4 << 20;
 /// The pause after a failed write.
@@ -61,8 +63,19 @@ struct State {
     dropped: u64,
     is_awaited: bool,
     is_over: bool,
-    /// Whether it is ever brought to the disk.
-    is_synced: bool,
+    disk: Disk,
+}
+
+/// What is on the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Disk {
+    /// Nobody wanted that so far.
+    #[default]
+    Unknown,
+    /// Everything up to the last time, but a file was begun since.
+    Content,
+    /// That, and the names of all files.
+    Names,
 }
 
 /// Why nothing is written.
@@ -78,7 +91,7 @@ impl Spool {
         Self { claim, boot, is_dirty: AtomicBool::new(false), state: Mutex::default(), written: Condvar::new() }
     }
 
-    /// Its name, which no other one has.
+    /// Where it lies, held by this process.
     pub fn claim(&self) -> &Claim {
         &self.claim
     }
@@ -88,15 +101,20 @@ impl Spool {
         &self.boot
     }
 
-    /// Appends a record to the buffer. It is written by the next [`Spool::pass`].
-    pub fn append(&self, record: &Record<'_>) {
+    /// Appends a record to the buffer. It is written by the next [`Spool::pass`]. False if there is no room: then it is lost.
+    pub fn append(&self, record: &Record<'_>) -> bool {
         let mut state = self.state.lock();
-        if state.trouble.is_some() && state.buffer.len() > MOST_UNWRITTEN {
+        if state.buffer.len() > FULL {
+            // Nothing else may bring it to the file for a long time.
+            let _ = self.flush(&mut state);
+        }
+        if state.buffer.len() > MOST_UNWRITTEN {
             state.dropped += 1;
-            return;
+            return false;
         }
         record.write(&mut state.buffer);
         self.is_dirty.store(true, Ordering::Release);
+        true
     }
 
     /// Brings what was appended to the file. Says why that fails, and keeps it for later.
@@ -104,7 +122,10 @@ impl Spool {
         if !self.is_dirty.load(Ordering::Acquire) {
             return Ok(());
         }
-        let mut state = self.state.lock();
+        self.flush(&mut self.state.lock())
+    }
+
+    fn flush(&self, state: &mut State) -> Result<(), String> {
         if let Some(trouble) = state.trouble.as_ref().filter(|trouble| Instant::now() < trouble.again) {
             return Err(trouble.what.clone());
         }
@@ -112,7 +133,7 @@ impl Spool {
             return Ok(());
         }
         edge("spool.before-write");
-        match self.write(&mut state) {
+        match self.write(state) {
             Ok(()) => {
                 edge("spool.after-write");
                 self.is_dirty.store(false, Ordering::Release);
@@ -137,12 +158,13 @@ impl Spool {
     }
 
     fn write(&self, state: &mut State) -> io::Result<()> {
-        let State { file, at, buffer, full, is_synced, .. } = &mut *state;
+        let State { file, at, buffer, full, disk, .. } = &mut *state;
         if file.is_none() || at.offset > SEGMENT {
             let number = at.segment + 1;
             let (fresh, offset) = self.begin(number)?;
-            if *is_synced {
+            if *disk != Disk::Unknown {
                 full.extend(file.take());
+                *disk = Disk::Content;
             }
             *file = Some(fresh);
             *at = Position { segment: number, offset };
@@ -172,20 +194,40 @@ impl Spool {
         self.state.lock().at
     }
 
-    /// Brings everything to the disk, up to the position that is returned. Blocks; for a thread.
-    pub fn sync(&self) -> io::Result<Position> {
-        let (files, at) = {
+    /// Brings everything that is written to the disk. Blocks; for a thread.
+    pub fn sync(&self) -> io::Result<()> {
+        let files = {
             let mut state = self.state.lock();
-            let is_first = !std::mem::replace(&mut state.is_synced, true);
             let mut files = std::mem::take(&mut state.full);
-            files.extend(state.file.as_ref().map(File::try_clone).transpose()?);
-            if is_first {
+            if state.disk == Disk::Unknown {
+                // Those before were nobody's concern.
+                let segments = self.claim.segments()?;
+                files = segments.iter().map(|(_, path)| File::open(path)).collect::<io::Result<_>>()?;
+            } else {
+                files.extend(state.file.as_ref().map(File::try_clone).transpose()?);
+            }
+            if state.disk != Disk::Names {
                 files.push(File::open(&self.claim.folder)?);
             }
-            (files, state.at)
+            state.disk = Disk::Names;
+            files
         };
-        files.iter().try_for_each(File::sync_data)?;
-        Ok(at)
+        let synced = files.iter().try_for_each(File::sync_data);
+        if synced.is_err() {
+            // The next one begins anew.
+            self.state.lock().disk = Disk::Unknown;
+        }
+        synced
+    }
+
+    /// Begins a file with the next record, if everything is read up to this position. Whether it does: then the file before it may go.
+    pub fn turn_over(&self, read: Position) -> bool {
+        let mut state = self.state.lock();
+        let is_read = state.at == read && state.buffer.is_empty();
+        if is_read {
+            state.file = None;
+        }
+        is_read
     }
 
     /// Waits until something is written behind a position, or this time is over. Whether more may follow.
@@ -237,7 +279,7 @@ mod tests {
 
     fn read_back(spool: &Spool) -> Vec<u64> {
         let mut attempts = Vec::new();
-        for (_, path) in spool.claim.segments() {
+        for (_, path) in spool.claim.segments().unwrap() {
             let bytes = std::fs::read(path).unwrap();
             let mut rest = bytes.strip_prefix(format!("{HEAD}boot\n").as_bytes()).unwrap();
             while let Found::Record(Some(Record::Dispatched(one)), length) = read(rest, true) {
@@ -254,9 +296,9 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let spool = spool(base.path());
         spool.pass().unwrap();
-        assert!(spool.claim.segments().is_empty(), "nothing is made for nothing");
-        (1..=3).for_each(|number| spool.append(&record(number)));
-        assert!(spool.claim.segments().is_empty());
+        assert!(spool.claim.segments().unwrap().is_empty(), "nothing is made for nothing");
+        assert!((1..=3).all(|number| spool.append(&record(number))));
+        assert!(spool.claim.segments().unwrap().is_empty());
         spool.pass().unwrap();
         spool.append(&record(4));
         spool.pass().unwrap();
@@ -287,8 +329,9 @@ mod tests {
         spool.append(&record(1));
         assert!(spool.pass().is_err() && spool.pass().is_err());
         for number in 2.. {
-            spool.append(&record(number));
+            let is_taken = spool.append(&record(number));
             let state = spool.state.lock();
+            assert_eq!(is_taken, state.dropped == 0);
             if state.dropped > 3 {
                 assert!(state.buffer.len() < MOST_UNWRITTEN + 100);
                 break;

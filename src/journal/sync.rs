@@ -56,8 +56,7 @@ impl Syncer {
             return;
         }
         let Some(spool) = self.spool.upgrade() else { return };
-        let done =
-            spool.sync().map(drop).map_err(|error| format!("the journal cannot be brought to the disk: {error}"));
+        let done = spool.sync().map_err(|error| format!("the journal cannot be brought to the disk: {error}"));
         for one in group {
             let _ = one.send(done.clone());
         }

@@ -118,7 +118,9 @@ fn die(journal: Arc<Journal>) {
 }
 
 fn recover(own: &Claim) -> Recovered {
-    recover::recover(own, "boot", &LazyStore::new(own.place.store())).unwrap()
+    let recovered = recover::recover(own, "boot", &LazyStore::new(own.place.store()));
+    assert!(recovered.trouble.is_none(), "{:?}", recovered.trouble);
+    recovered
 }
 
 fn begin(journal: &Journal, id: u8, effects: &'static str, background: bool) {
@@ -232,4 +234,80 @@ async fn a_key_of_a_dead_process_is_taken_if_its_call_is_in_a_spool_that_nobody_
     assert!(matches!(claim(&living, "unwritten", 4).await, Claimed::First), "its call was not begun");
     let own = Claim::take(&person(base.path()), "k").unwrap();
     assert_eq!(recover(&own).to_run.len(), 1, "its spool is still there to be recovered");
+}
+
+#[test]
+fn a_spool_is_taken_over_by_one_of_many() {
+    let base = tempfile::tempdir().unwrap();
+    let dead = journal(base.path());
+    for id in 0..50 {
+        begin(&dead, id, "once", true);
+    }
+    dead.pass();
+    while rows(base.path()).len() < 50 {
+        std::thread::yield_now();
+    }
+    let claim = Arc::clone(&dead.spool);
+    die(dead);
+    claim.claim().clear();
+    let folder = base.path();
+    let owners = std::sync::Mutex::new(Vec::new());
+    let claims: Vec<Claim> = (0..4).map(|_| Claim::take(&person(folder), "k").unwrap()).collect();
+    std::thread::scope(|scope| {
+        for claim in &claims {
+            let owners = &owners;
+            scope.spawn(move || owners.lock().unwrap().extend(recover(claim).to_run.into_iter().map(|row| row.id)));
+        }
+    });
+    let mut ids = owners.into_inner().unwrap();
+    ids.sort();
+    let all = ids.len();
+    ids.dedup();
+    assert_eq!((all, ids.len()), (50, 50), "each by one");
+}
+
+#[test]
+fn what_was_taken_over_is_left_for_the_next_one() {
+    let base = tempfile::tempdir().unwrap();
+    let dead = journal(base.path());
+    begin(&dead, 1, "once", true);
+    die(dead);
+    let heir = journal(base.path());
+    assert_eq!(heir.recover().to_run.len(), 1);
+    // It ends before it has begun the call.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(heir.end(Duration::from_secs(10)));
+    drop(heir);
+    let next = Claim::take(&person(base.path()), "k").unwrap();
+    assert_eq!(recover(&next).to_run.len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_arguments_once_no_call_is_open() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    let arguments = r#"{"pin":"271828"}"#;
+    let begun =
+        |id| Record::Accepted(Accepted { id: [id; 16], at_ms: 1, tool: "a.b", arguments, ..Accepted::default() });
+    for id in 0..100 {
+        assert!(journal.append(&begun(id)));
+    }
+    journal.pass();
+    while rows(base.path()).len() < 100 {
+        std::thread::yield_now();
+    }
+    let folder = journal.place().folder().to_owned();
+    let has_some =
+        |name: &str| std::fs::read(folder.join(name)).is_ok_and(|bytes| bytes.windows(6).any(|it| it == b"271828"));
+    assert!(has_some("calls.db") || has_some("calls.db-wal"), "open calls have theirs");
+    (0..100).for_each(|id| finish(&journal, id));
+    journal.pass();
+    while !journal.spool.claim().segments().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(!has_some("calls.db") && !has_some("calls.db-wal"));
+    accept(&journal, 200);
+    finish(&journal, 200);
+    journal.end(Duration::from_secs(10)).await;
+    assert_eq!((rows(base.path()).len(), files(base.path())), (101, 0), "it goes on in another file");
 }

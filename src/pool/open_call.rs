@@ -76,7 +76,8 @@ impl OpenCall {
         self.ready.get_or_insert_with(Instant::now);
     }
 
-    pub fn sent_to(&mut self, (pid, process_started): (u32, u64), first: bool) {
+    /// It goes to this process; or why it may not.
+    pub fn sent_to(&mut self, (pid, process_started): (u32, u64), first: bool) -> Result<(), Fault> {
         self.worker = Some(pid);
         // Questions of an earlier attempt.
         if self.attempt > 0 {
@@ -87,12 +88,13 @@ impl OpenCall {
         }
         self.attempt += 1;
         if let Some(host) = &self.job.host {
-            host.dispatches((pid, process_started));
+            host.dispatches((pid, process_started))?;
         }
         self.began = None;
         if first {
             self.begins();
         }
+        Ok(())
     }
 
     /// Its worker begins it now.

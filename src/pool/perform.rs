@@ -114,7 +114,12 @@ impl Actor {
             served.insert(open.job.caller.session.for_tools());
         }
         tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "call sent to a worker");
-        open.sent_to((handle.pid, handle.process_started), first);
+        if let Err(fault) = open.sent_to((handle.pid, handle.process_started), first) {
+            // As if the worker had said so: it is free for the next one.
+            open.answer = Some(Err(fault));
+            self.follow_up.push_back(Event::Answered { worker, call, cancelled: false });
+            return;
+        }
         open.goes_on();
         let is_idle = self.machine.running(worker) == Some(call);
         handle.writer.call(&open.frame(call), is_idle);

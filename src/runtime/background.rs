@@ -13,7 +13,7 @@ use crate::call::{CallHandle, CallRequest, Resumed, Session};
 use crate::config::call_site::CallSite;
 use crate::config::{Config, ConfigError, Environment};
 use crate::journal::{Claimed, Keyed, digest};
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::edge;
 use crate::threads::blocking;
 
@@ -69,15 +69,20 @@ impl Background {
 
     /// Starts a call, which goes on until it ends, whoever leaves. When this returns, it will not be lost.
     pub async fn start(&self, site: CallSite, request: CallRequest) -> Result<Begun, Fault> {
-        let Some(runtime) = self.runtime.upgrade() else {
-            return Err(Fault::new(Code::ShuttingDown, "hostler is shutting down"));
-        };
+        let ended = || Fault::new(Code::ShuttingDown, "hostler is shutting down");
+        let runtime = self.runtime.upgrade().ok_or_else(ended)?;
+        // In a task of its own: if the client goes while a key is taken, nobody else would ever get that key.
+        let starting = tokio::spawn(async move { runtime.background.begin(&runtime, site, request).await });
+        starting.await.map_err(|_| ended())?
+    }
+
+    async fn begin(&self, runtime: &Arc<Runtime>, site: CallSite, request: CallRequest) -> Result<Begun, Fault> {
         if runtime.journal.is_none() {
             return Err(Fault::new(Code::NotSupported, WITHOUT_JOURNAL));
         }
-        let app = self.workspace(&runtime, &site).await?;
+        let app = self.workspace(runtime, &site).await?;
         app.calls.registry.asked_for(&request.tool).await;
-        let request = match self.claimed(&runtime, &app, request).await? {
+        let request = match self.claimed(runtime, &app, request).await? {
             Ok(request) => request,
             Err(first) => return Ok(Begun { id: first, handle: None }),
         };
@@ -86,6 +91,7 @@ impl Background {
         let request = CallRequest { background: true, workspace: Some(site.written()), ..request };
         let handle = session.start(request);
         let observer = handle.observer();
+        let forgotten = self.forgotten(&handle).await;
         self.running.send_modify(|count| *count += 1);
         let running = self.running.clone();
         tokio::spawn(async move {
@@ -97,12 +103,23 @@ impl Background {
             }
             drop(hold);
         });
-        if let Err(why) = observer.remembered().await {
-            let fault = Fault::new(Code::ResourceExhausted, format!("{why}; a background call must be remembered"));
+        if let Some(fault) = forgotten {
             return Err(fault);
         }
         edge("background.before-acknowledgement");
         Ok(Begun { id: observer.id().to_owned(), handle: Some(observer) })
+    }
+
+    /// Why a call is not made after all: it would be lost if hostler died. One that its tool has by then goes on.
+    async fn forgotten(&self, call: &CallHandle) -> Option<Fault> {
+        let why = call.remembered().await.err()?;
+        if !call.was_sent() {
+            call.cancel(Cancelled::by(Canceller::Caller));
+            call.outcome().await;
+        }
+        let fault =
+            || Fault::new(Code::ResourceExhausted, format!("{why}; the call was not made, because it would be lost"));
+        (!call.was_sent()).then(fault)
     }
 
     /// Ends the workers of all calls, and waits for what becomes of these.

@@ -1,6 +1,6 @@
 //! Goes on with what hostlers that are gone had begun.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Runtime;
@@ -14,6 +14,8 @@ use crate::threads::blocking;
 const FIRST: Duration = Duration::from_secs(1);
 /// The pause between looks.
 const AGAIN: Duration = Duration::from_secs(30);
+/// The longest pause before a retry (specification 003).
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Runtime {
     /// Looks for spools of hostlers that are gone, now and from time to time, as long as the runtime is there.
@@ -33,41 +35,46 @@ impl Runtime {
     async fn look(self: &Arc<Self>, journal: &Arc<Journal>) {
         let journal = Arc::clone(journal);
         let Ok(looking) = blocking(move || journal.recover()) else { return };
-        match looking.await {
-            Ok(recovered) => {
-                if recovered.ended > 0 || !recovered.to_run.is_empty() {
-                    let (ended, to_run) = (recovered.ended, recovered.to_run.len());
-                    tracing::info!(ended, to_run, "calls of a hostler that is gone were recovered");
-                }
-                for row in recovered.to_run {
-                    tokio::spawn(Arc::clone(self).go_on(row));
-                }
-            }
-            Err(error) => tracing::warn!(%error, "calls of hostlers that are gone are not recovered"),
+        let recovered = looking.await;
+        if let Some(error) = &recovered.trouble {
+            tracing::warn!(%error, "not all calls of hostlers that are gone are recovered");
         }
-    }
-
-    /// Runs a call again, under its own id.
-    async fn go_on(self: Arc<Self>, row: CallRow) {
-        let pause = row.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        let site = self.background.site(row.workspace.as_deref());
-        let id = row.id.clone();
-        if let Err(fault) = self.background.start(site, request(row)).await {
-            tracing::warn!(call = id, %fault, "a recovered call cannot be run");
+        if recovered.ended > 0 || !recovered.to_run.is_empty() {
+            let (ended, to_run) = (recovered.ended, recovered.to_run.len());
+            tracing::info!(ended, to_run, "calls of a hostler that is gone were recovered");
+        }
+        for row in recovered.to_run {
+            tokio::spawn(go_on(Arc::downgrade(self), row));
         }
     }
 }
 
-fn request(row: CallRow) -> CallRequest {
+/// Runs a call again, under its own id. As long as it cannot be begun, such as while its folder's configuration is invalid, it waits.
+async fn go_on(runtime: Weak<Runtime>, row: CallRow) {
+    let pause = row.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
+    // The clock may have been set back.
+    tokio::time::sleep(Duration::from_millis(pause).min(LONGEST_PAUSE)).await;
+    let mut is_said = false;
+    while let Some(runtime) = runtime.upgrade() {
+        let site = runtime.background.site(row.workspace.as_deref());
+        let Err(fault) = runtime.background.start(site, request(&row)).await else { return };
+        if !std::mem::replace(&mut is_said, true) {
+            tracing::warn!(call = row.id, %fault, "a recovered call cannot be begun yet");
+        }
+        drop(runtime);
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+fn request(row: &CallRow) -> CallRequest {
     let arguments = row.request.as_deref().and_then(|request| serde_json::from_str(request).ok());
     let trace = row.traceparent.as_deref().and_then(|parent| TraceContext::read(parent, None));
-    let caller = Caller { client: row.client, tags: row.tags, trace, ..Caller::default() };
+    let caller = Caller { client: row.client.clone(), tags: row.tags.clone(), trace, ..Caller::default() };
     CallRequest {
         caller: Arc::new(caller),
         timeout: Some(Duration::from_millis(row.timeout_ms)).filter(|limit| !limit.is_zero()),
         max_retries: u32::try_from(row.max_retries).ok(),
-        resumed: Some(Resumed { id: row.id, attempts: row.attempt, retries: row.retry_count }),
-        ..CallRequest::new(row.tool_name, arguments.unwrap_or_default())
+        resumed: Some(Resumed { id: row.id.clone(), attempts: row.attempt, retries: row.retry_count }),
+        ..CallRequest::new(row.tool_name.clone(), arguments.unwrap_or_default())
     }
 }

@@ -75,10 +75,14 @@ pub trait HostAccess: Send + Sync {
     fn learns(&self, _secrets: &Arc<Redactor>) {}
     /// The call goes to its tool, and its secrets are known.
     fn starts(&self) {}
-    /// The call goes to this process, whose start is in clock ticks since boot.
-    fn dispatches(&self, _process: (u32, u64)) {}
-    /// The call goes to a process or a task of its own.
-    fn dispatches_at_once(&self) {}
+    /// The call goes to this process, whose start is in clock ticks since boot; or why it may not.
+    fn dispatches(&self, _process: (u32, u64)) -> Result<(), Fault> {
+        Ok(())
+    }
+    /// The call goes to a process or a task of its own; or why it may not.
+    fn dispatches_at_once(&self) -> Result<(), Fault> {
+        Ok(())
+    }
     /// The tool begins to run the call, or begins it again.
     fn begins(&self) {}
 }

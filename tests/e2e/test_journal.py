@@ -61,10 +61,11 @@ class Journal(unittest.TestCase):
     def env(self, **variables):
         return environment(XDG_STATE_HOME=str(self.state), **variables)
 
-    def open(self, **variables):
+    def open(self, restore_signals=True, **variables):
         """A hostler with a control face, which dies where it is asked to."""
         process = subprocess.Popen([HOSTLER, "serve", "--rpc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   cwd=self.folder, env=self.env(**variables), start_new_session=True)
+                                   cwd=self.folder, env=self.env(**variables), start_new_session=True,
+                                   restore_signals=restore_signals)
         for stream in (process.stdin, process.stdout, process.stderr):
             self.addCleanup(stream.close)
         self.addCleanup(process.wait, PATIENCE)

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,7 @@ pub(super) struct EndedCall {
     duration: Duration,
     background: bool,
     attempts: u64,
+    is_retried: bool,
 }
 
 impl EndedCall {
@@ -156,6 +158,7 @@ impl EndedCall {
             duration: outcome.latency,
             background: call.is_background,
             attempts: outcome.metadata.attempt.into(),
+            is_retried: call.retries.load(Ordering::Relaxed) > 0,
         }
     }
 
@@ -163,6 +166,8 @@ impl EndedCall {
         match &self.error {
             None => CallState::Complete,
             Some(error) if error.code == Code::Cancelled => CallState::Cancelled,
+            // As the journal has it: interrupted, or tried as often as it may be.
+            Some(error) if self.is_retried || error.code == Code::ShuttingDown => CallState::Failed,
             Some(_) => CallState::Error,
         }
     }

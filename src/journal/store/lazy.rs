@@ -28,10 +28,21 @@ impl LazyStore {
     /// Works on it. Blocks; others wait meanwhile. One that fails is opened anew.
     pub fn with<T>(&self, work: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut store = self.store.lock();
-        let mut open = store.take().map_or_else(|| SqliteStore::open(&self.path), Ok)?;
-        let done = work(&mut open)?;
-        *store = Some(open);
-        Ok(done)
+        // Another process may have set aside what is open here.
+        let open = store.take().filter(SqliteStore::is_in_its_place);
+        let mut open = open.map_or_else(|| SqliteStore::open(&self.path), Ok)?;
+        match work(&mut open) {
+            Ok(done) => {
+                *store = Some(open);
+                Ok(done)
+            }
+            Err(error) => {
+                if error.is_damage() {
+                    SqliteStore::set_aside_if_damaged(open)?;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Closes it until it is needed again.

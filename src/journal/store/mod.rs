@@ -18,6 +18,7 @@ use super::spool::Position;
 use super::state::State;
 
 pub use lazy::LazyStore;
+pub(super) use rows::MOST_OUTPUT;
 pub use sqlite::SqliteStore;
 
 /// Why the store does not do what it should.
@@ -26,6 +27,9 @@ pub enum StoreError {
     /// The database says so.
     #[error("{0}")]
     Database(#[from] rusqlite::Error),
+    /// The spools cannot be looked at.
+    #[error("the spools cannot be looked at: {0}")]
+    Spools(#[from] std::io::Error),
     /// A file cannot be used.
     #[error("{path}: {source}")]
     System {
@@ -114,6 +118,8 @@ pub struct Change {
     pub keeps_request: bool,
     /// Output behind that which is there.
     pub printed: String,
+    /// Whether its key may be used again.
+    pub frees_key: bool,
 }
 
 /// Which calls are listed, newest first.
@@ -144,7 +150,7 @@ pub trait Store: Send {
         asked: &Keyed,
         spool: &str,
         now_ms: u64,
-        left: &dyn Fn(&str) -> Left,
+        left: &dyn Fn(&str) -> std::io::Result<Left>,
     ) -> Result<Result<Claimed, String>, StoreError>;
 
     /// Gives a key back: its call was never begun.
@@ -158,6 +164,10 @@ pub trait Store: Send {
 
     /// The calls of a spool that have not ended.
     fn open_calls(&mut self, spool: &str) -> Result<Vec<CallRow>, StoreError>;
+
+    /// Writes the calls of a spool that have not ended to another one, with what is decided of each: all or none.
+    fn take_over(&mut self, from: &str, to: &str, decide: &mut dyn FnMut(&CallRow) -> Change)
+    -> Result<(), StoreError>;
 
     /// The spools that have such calls.
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
@@ -175,8 +185,11 @@ pub trait Store: Send {
     /// Gives back the room of what was removed, if it is much, and forgets keys that count no more.
     fn tidied(&mut self, now_ms: u64) -> Result<(), StoreError>;
 
-    /// Brings everything to the disk: what it was made from may go now.
-    fn synced(&mut self) -> Result<(), StoreError>;
+    /// Brings everything to the disk. Whether it is there: then what it was made from may go.
+    fn synced(&mut self) -> Result<bool, StoreError>;
+
+    /// Overwrites what was removed, unless somebody reads. Whether nothing is left of it.
+    fn erased(&mut self) -> Result<bool, StoreError>;
 
     /// A call.
     fn call(&mut self, id: &str) -> Result<Option<CallRow>, StoreError>;

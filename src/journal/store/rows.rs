@@ -8,7 +8,7 @@ use super::{CallRow, Change};
 use crate::journal::state::State;
 
 /// The most of a call's output that is kept, the newest.
-const MOST_OUTPUT: usize = 1 << 20;
+pub const MOST_OUTPUT: usize = 1 << 20;
 
 macro_rules! columns {
     ($bodies:literal, $output:literal, $metadata:literal) => {

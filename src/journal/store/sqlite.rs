@@ -1,17 +1,19 @@
 //! The store in a file of its own, for all hostlers of a person.
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rustix::fs::{FlockOperation, flock};
 
 use super::kept;
 use super::rows::{COLUMNS, LISTED, apply, number, row, unsigned};
 use super::schema::{self, Known, VERSION};
-use super::{Batch, CallRow, RowFilter, Store, StoreError};
+use super::{Batch, CallRow, Change, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::place::Left;
 use crate::journal::retention::{Excess, Held};
@@ -24,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The store of a person.
 pub struct SqliteStore {
     connection: Connection,
+    path: PathBuf,
+    /// The file that was opened: device and inode.
+    file: (u64, u64),
 }
 
 impl SqliteStore {
@@ -44,8 +49,12 @@ impl SqliteStore {
                 }
             }
             Err(error) if error.is_damage() => {
-                let aside = set_aside(path)?;
-                tracing::warn!(store = %path.display(), aside = %aside.display(), %error, "the store of calls is damaged; it was set aside");
+                let _one = one_sets_aside(path)?;
+                // Unless another process did it meanwhile.
+                if let Ok(Ok(store)) = Self::at(path) {
+                    return Ok(store);
+                }
+                set_aside(path)?;
                 Self::at(path)?.map_err(|_| rusqlite::Error::InvalidQuery.into())
             }
             Err(error) => Err(error),
@@ -65,7 +74,11 @@ impl SqliteStore {
         if version > VERSION && own != path {
             return Self::open_to_read(&own);
         }
-        Ok((version > 0).then_some(Self { connection }))
+        Ok((version > 0).then_some(Self {
+            connection,
+            path: path.to_owned(),
+            file: identity(path).unwrap_or_default(),
+        }))
     }
 
     /// The version if it is a later one.
@@ -86,9 +99,25 @@ impl SqliteStore {
              PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 8388608; PRAGMA cache_size = -1024;",
         )?;
         match schema::prepare(&mut connection)? {
-            Known::Ready => Ok(Ok(Self { connection })),
+            Known::Ready => Ok(Ok(Self { connection, path: path.to_owned(), file: identity(path).map_err(failed)? })),
             Known::Later(version) => Ok(Err(version)),
         }
+    }
+
+    /// Whether its file still has its name.
+    pub(super) fn is_in_its_place(&self) -> bool {
+        identity(&self.path).is_ok_and(|file| file == self.file)
+    }
+
+    /// Sets a store aside in which damage was found, unless another process did that meanwhile.
+    pub(super) fn set_aside_if_damaged(store: Self) -> Result<(), StoreError> {
+        let _one = one_sets_aside(&store.path)?;
+        if !store.is_in_its_place() {
+            return Ok(());
+        }
+        let path = store.path.clone();
+        drop(store);
+        set_aside(&path)
     }
 
     #[cfg(test)]
@@ -101,8 +130,22 @@ impl SqliteStore {
     }
 }
 
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let known = fs::metadata(path)?;
+    Ok((known.dev(), known.ino()))
+}
+
+/// Held by the one process that sets a store aside.
+fn one_sets_aside(path: &Path) -> Result<File, StoreError> {
+    let failed = |source| StoreError::System { path: path.to_owned(), source };
+    let lock = path.with_extension("lock");
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock).map_err(failed)?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from).map_err(failed)?;
+    Ok(lock)
+}
+
 /// Gives a damaged store another name, with the files beside it.
-fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+fn set_aside(path: &Path) -> Result<(), StoreError> {
     let named = |kind: &str, number: u32| {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".damaged-{number}{kind}"));
@@ -119,7 +162,22 @@ fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
             _ => {}
         }
     }
-    Ok(named("", number))
+    let aside = named("", number);
+    tracing::warn!(store = %path.display(), aside = %aside.display(), "the store of calls is damaged; it was set aside");
+    Ok(())
+}
+
+fn open_calls(connection: &Connection, spool: &str) -> rusqlite::Result<Vec<CallRow>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM tool_calls
+         WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') ORDER BY number"
+    );
+    connection.prepare_cached(&sql)?.query_map([spool], row)?.collect()
+}
+
+fn free_key(connection: &Connection, tool: &str, key: &str, call: &str) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM keys WHERE tool = ?1 AND key = ?2 AND call_id = ?3", [tool, key, call])?;
+    Ok(())
 }
 
 impl Store for SqliteStore {
@@ -150,7 +208,7 @@ impl Store for SqliteStore {
         asked: &Keyed,
         spool: &str,
         now_ms: u64,
-        left: &dyn Fn(&str) -> Left,
+        left: &dyn Fn(&str) -> io::Result<Left>,
     ) -> Result<Result<Claimed, String>, StoreError> {
         let transaction = self.begin()?;
         let known = transaction
@@ -166,7 +224,7 @@ impl Store for SqliteStore {
         {
             let sql = format!("SELECT {COLUMNS} FROM tool_calls WHERE id = ?1");
             let row = transaction.prepare_cached(&sql)?.query_row([&call], row).optional()?;
-            let left = if row.is_some() || holder == spool { Left::Process } else { left(&holder) };
+            let left = if row.is_some() || holder == spool { Left::Process } else { left(&holder)? };
             match left {
                 Left::Process => {
                     let row = row.map(Box::new);
@@ -185,8 +243,7 @@ impl Store for SqliteStore {
     }
 
     fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
-        self.connection.execute("DELETE FROM keys WHERE tool = ?1 AND key = ?2 AND call_id = ?3", [tool, key, call])?;
-        Ok(())
+        Ok(free_key(&self.connection, tool, key, call)?)
     }
 
     fn forget(&mut self, spool: &str) -> Result<(), StoreError> {
@@ -206,13 +263,24 @@ impl Store for SqliteStore {
     }
 
     fn open_calls(&mut self, spool: &str) -> Result<Vec<CallRow>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM tool_calls
-             WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') ORDER BY number"
-        );
-        let mut select = self.connection.prepare_cached(&sql)?;
-        let rows = select.query_map([spool], row)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(open_calls(&self.connection, spool)?)
+    }
+
+    fn take_over(
+        &mut self,
+        from: &str,
+        to: &str,
+        decide: &mut dyn FnMut(&CallRow) -> Change,
+    ) -> Result<(), StoreError> {
+        let transaction = self.begin()?;
+        for row in open_calls(&transaction, from)? {
+            let change = decide(&row);
+            if let (true, Some(key)) = (change.frees_key, &row.key) {
+                free_key(&transaction, &row.tool_name, key, &row.id)?;
+            }
+            apply(&transaction, to, &change)?;
+        }
+        Ok(transaction.commit()?)
     }
 
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError> {
@@ -238,10 +306,19 @@ impl Store for SqliteStore {
         Ok(kept::tidy(&self.connection, now_ms)?)
     }
 
-    fn synced(&mut self) -> Result<(), StoreError> {
-        // A checkpoint brings the log to the disk before it is taken over.
-        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
-        Ok(())
+    fn synced(&mut self) -> Result<bool, StoreError> {
+        // A checkpoint brings the log to the disk before it is taken over. One that a reader holds up may have done neither.
+        let pages = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+        let (busy, logged, taken) = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], pages)?;
+        Ok(busy == 0 && logged == taken)
+    }
+
+    fn erased(&mut self) -> Result<bool, StoreError> {
+        // What was removed is still in the log, until that is cut off.
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let cut = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        self.connection.busy_timeout(PATIENCE)?;
+        Ok(cut? == 0)
     }
 
     fn call(&mut self, id: &str) -> Result<Option<CallRow>, StoreError> {

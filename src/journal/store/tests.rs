@@ -62,7 +62,7 @@ fn calls_go_through_their_states_over_several_batches() {
     let row = store.call(&id(1)).unwrap().unwrap();
     assert_eq!((row.state, row.pid, row.timeout_at), (Some(State::Running), Some(99), Some(2500)));
     assert_eq!(row.request.as_deref(), Some(r#"{"a":1}"#), "it may have to be run again");
-    let retry = Retrying { id: [1; 16], attempt: 1, retry_at_ms: 3000, fault: "{}", ..Retrying::default() };
+    let retry = Retrying { id: [1; 16], retry: 1, retry_at_ms: 3000, fault: "{}", ..Retrying::default() };
     import(&mut store, &[Record::Retrying(retry)], 300);
     let row = store.call(&id(1)).unwrap().unwrap();
     assert_eq!((row.state, row.retry_count, row.retry_at), (Some(State::Created), 1, Some(3000)));
@@ -256,4 +256,35 @@ fn a_call_is_found_by_the_beginning_of_its_id() {
         store.calls(&filter).unwrap().len()
     };
     assert_eq!([found("a"), found("ab"), found("abab"), found("b"), found("~"), found("%")], [2, 1, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_store_in_which_damage_is_found_later_is_set_aside_by_one() {
+    let (folder, mut store) = store();
+    let path = folder.path().join("calls.db");
+    for number in 0..200 {
+        import(&mut store, &[accepted(number, 5)], u64::from(number));
+    }
+    let others = [(); 2].map(|()| LazyStore::new(path.clone()));
+    for lazy in &others {
+        assert!(lazy.with(|store| store.call("nobody")).unwrap().is_none());
+    }
+    store.synced().unwrap();
+    drop(store);
+    // Every page but the first, which says that it is a store.
+    let length = std::fs::metadata(&path).unwrap().len();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &vec![0x5a; usize::try_from(length - 4096).unwrap()], 4096)
+        .unwrap();
+    let list = |lazy: &LazyStore| {
+        lazy.with(|store| store.calls(&RowFilter { limit: 1000, ..RowFilter::default() }).map(|rows| rows.len()))
+    };
+    assert!(list(&others[0]).unwrap_err().is_damage());
+    assert_eq!(list(&others[0]).unwrap(), 0);
+    others[0].with(|store| store.import("s", &Fold::new("boot").finish(Position::default()))).unwrap();
+    assert_eq!(list(&others[1]).unwrap(), 0, "what it had open has another name by now");
+    let names: Vec<String> =
+        std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| name.ends_with(".damaged-1")).count(), 1, "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("damaged-2")), "{names:?}");
 }
