@@ -21,7 +21,7 @@ use crate::config::declared_policy::Risk;
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText, Role};
-use crate::outcome::{Code, Details, Fault, Missing, wrapped_schema};
+use crate::outcome::{Code, Details, Fault, wrapped_schema};
 use crate::pool::Listener;
 use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
 use crate::protocol::{HostMethod, TraceContext};
@@ -275,11 +275,11 @@ impl Call {
             Ask { method, params, left, arguments: Some(Arc::from(self.arguments.clone())), waits, secrets: None };
         let answer = self.standing_still(method, host.answer(ask)).await?;
         let answer = answer.map_err(|error| {
-            let lacks = error.detail("capability").map(|name| Missing::Capability(name.to_owned()));
+            let capability = error.detail("capability").map(str::to_owned);
             // The faults of other tools are not this one's.
             let code = error.detail("code").filter(|_| method.asks_client()).and_then(Code::of_word);
             let code = code.unwrap_or(Code::ToolError);
-            Fault::new(code, error.message).with(Details { missing: lacks, ..Details::default() })
+            Fault::new(code, error.message).with(Details { capability, ..Details::default() })
         })?;
         serde_json::from_str(answer.get()).map_err(wrong)
     }

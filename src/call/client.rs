@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// The boxed future of an answer.
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
@@ -177,6 +177,19 @@ pub trait ClientFeatures: Send + Sync {
     fn roots(&self, asking: Asking) -> Answer<'_, Vec<Root>, ClientError> {
         let _ = asking;
         Box::pin(std::future::ready(Err(ClientError::Unsupported(Feature::Roots))))
+    }
+
+    /// The request that made the call has been answered, and the call goes on. From now on questions wait until they are asked for.
+    fn detached(&self) {}
+
+    /// Questions of such a call that have no answer yet, by key. A key names one question for ever.
+    fn open_questions(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    /// Answers such questions. Answers to others are ignored.
+    fn answered(&self, answers: Map<String, Value>) {
+        let _ = answers;
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::client::ClientFeatures;
 use super::host::AskContext;
 use super::journaled::Journaled;
 use super::request::{CallRequest, Resumed};
@@ -119,6 +120,16 @@ impl CallHandle {
         self.call.remembered().await
     }
 
+    /// Cancels the call, whoever else needs its outcome.
+    pub(crate) fn end(&self, why: Cancelled) {
+        self.call.cancel(why);
+    }
+
+    /// What its tool may ask.
+    pub(crate) fn client(&self) -> Option<Arc<dyn ClientFeatures>> {
+        self.call.client.clone()
+    }
+
     /// Whether its tool may have begun it.
     pub(crate) fn was_sent(&self) -> bool {
         self.call.was_sent()
@@ -148,6 +159,8 @@ pub(super) struct RunningCall {
     pub journaled: OnceLock<Journaled>,
     /// Whether it goes on without its client.
     pub is_background: bool,
+    /// What its tool may ask.
+    client: Option<Arc<dyn ClientFeatures>>,
     /// How often it was sent to its tool.
     pub attempts: AtomicU32,
     /// How often it was tried again.
@@ -191,6 +204,7 @@ impl RunningCall {
             journaled: OnceLock::new(),
             accepted: Notify::new(),
             is_background: request.background,
+            client: request.client.clone(),
             attempts: AtomicU32::new(count(|resumed| resumed.attempts)),
             retries: AtomicU32::new(count(|resumed| resumed.retries)),
             joinable: request.key.is_some().then(|| (request.tool.clone(), arguments())),

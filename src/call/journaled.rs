@@ -23,8 +23,10 @@ use crate::process::edge;
 use crate::registry::Tool;
 use crate::telemetry::unix_ms;
 
-/// Longer arguments, results and outputs are not kept of calls that have ended.
+/// Longer arguments and results are not kept of calls that have ended.
 const LONGEST: usize = 1 << 20;
+/// The same for results that somebody will ask for: those of background calls, and of calls with a key.
+const LONGEST_ASKED_FOR: usize = 16 << 20;
 
 /// What is known of a call that is written down.
 pub(super) struct Journaled {
@@ -225,6 +227,8 @@ impl RunningCall {
         let arguments = own.and_then(|arguments| without_secrets(arguments, secrets.as_deref()));
         // One that failed may be made again.
         let site = journaled.config.as_deref().filter(|_| kept).map(|config| CallSite::of(config).written());
+        let is_asked_for = journaled.is_background || journaled.is_keyed;
+        let most = if is_asked_for { LONGEST_ASKED_FOR } else { LONGEST };
         let metadata = kept.then(|| serde_json::to_string(&outcome.metadata).unwrap_or_default());
         let cancelled = outcome.metadata.cancelled.as_ref().map(ToString::to_string);
         journaled.journal.append(&Record::Finished(Finished {
@@ -233,8 +237,8 @@ impl RunningCall {
             state: state.word(),
             code: fault.map(|fault: &Fault| fault.code.word()),
             fault: fault_json.as_deref(),
-            result: short(result.as_deref()),
-            arguments: short(arguments.as_deref()),
+            result: short(result.as_deref(), most),
+            arguments: short(arguments.as_deref(), LONGEST),
             output: outcome.metadata.output.as_deref().filter(|_| kept),
             duration_us: u64::try_from(outcome.latency.as_micros()).unwrap_or(u64::MAX),
             attempt: outcome.metadata.attempt.into(),
@@ -252,8 +256,8 @@ impl RunningCall {
     }
 }
 
-fn short(value: Option<&RawValue>) -> Option<&str> {
-    value.map(RawValue::get).filter(|text| text.len() <= LONGEST)
+fn short(value: Option<&RawValue>, most: usize) -> Option<&str> {
+    value.map(RawValue::get).filter(|text| text.len() <= most)
 }
 
 fn no_room() -> String {

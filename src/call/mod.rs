@@ -1,5 +1,6 @@
 //! Calls: requests, handles, the pipeline, and host access for tools.
 
+mod background;
 mod client;
 mod finish;
 mod handle;
@@ -25,6 +26,7 @@ mod waits;
 mod watch;
 
 pub use crate::pool::{Caller, SessionId};
+pub use background::{BackgroundCalls, Begun};
 pub use client::{
     Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmImage, LlmMessage, LlmRequest,
     LlmRole, Root,

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
+use super::background::BackgroundCalls;
 use super::finish::Finish;
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::host::AskContext;
@@ -57,6 +58,8 @@ pub struct CallService {
     pub(super) watch: Arc<Watch>,
     /// Where calls are written down.
     pub journal: Option<Arc<Journal>>,
+    /// Starts calls that go on without their client.
+    pub(super) background: OnceLock<Weak<dyn BackgroundCalls>>,
     /// The session that all calls are of, as reports number it.
     session: Option<u64>,
 }
@@ -89,10 +92,16 @@ impl CallService {
             spans: RwLock::new(exporter(&registry.config())),
             watch,
             journal,
+            background: OnceLock::new(),
             registry,
         });
         service.watch.add(&service);
         service
+    }
+
+    /// Sets what starts calls that go on without their client.
+    pub fn go_on_by(&self, background: Weak<dyn BackgroundCalls>) {
+        let _ = self.background.set(background);
     }
 
     /// A session as reports number it.

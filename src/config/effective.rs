@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
+use super::task::TaskMode;
 use super::tool::{Effects, JournalLevel, LargeResult, Launcher, Protocol, Share, ToolLayer, WorkingDirectory};
 use super::value::{ByteCount, IdleTimeout, Word};
 
@@ -48,6 +49,10 @@ pub struct EffectiveTool {
     pub large: Setting<LargeResult>,
     /// How well its calls are remembered.
     pub journal: Setting<JournalLevel>,
+    /// Whether its calls become MCP tasks.
+    pub task: Setting<TaskMode>,
+    /// How long a call takes until it becomes one; `None` for never.
+    pub task_after: Option<Setting<Duration>>,
     /// Its working directory.
     pub cwd: Setting<WorkingDirectory>,
     /// How the interpreter is started.
@@ -117,6 +122,8 @@ impl Config {
             large: or(layer.large, LargeResult::Error),
             share: or(layer.share, Share::User),
             journal: or(layer.journal, JournalLevel::Kept),
+            task: or(layer.task, TaskMode::No),
+            task_after: layer.task_after,
             cwd: or(layer.cwd, WorkingDirectory::Session),
             launcher: or(layer.launcher, Launcher::Uv),
             validate: or(layer.validate, true),
@@ -231,6 +238,12 @@ impl EffectiveTool {
         }
         if self.new_privileges.origin != Origin::Default {
             rows.push(row("new_privileges", &self.new_privileges, self.new_privileges.value.to_string()));
+        }
+        if self.task.origin != Origin::Default {
+            rows.push(row("task", &self.task, self.task.value.word().to_owned()));
+        }
+        if let Some(after) = &self.task_after {
+            rows.push(row("task_after", after, time(after.value)));
         }
         if let Some(protocol) = &self.protocol {
             rows.push(row("protocol", protocol, protocol.value.word().to_owned()));

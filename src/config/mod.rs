@@ -15,6 +15,7 @@ pub mod section;
 pub mod journal;
 pub mod shared;
 pub mod tables;
+pub mod task;
 pub mod telemetry;
 pub mod tool;
 pub mod value;

@@ -189,16 +189,20 @@ impl<'a> Section<'a> {
             if known.contains(&entry.key) || (named && entry.value.is_table()) {
                 continue;
             }
-            match (home_of(entry.key, entry.source.is_header), nearest(entry.key, known.iter().copied())) {
-                (Some(home), _) => self.report(&entry, "this key is not valid here", format!("move it to {home}")),
-                (None, Some(near)) => self.report(&entry, "unknown key", format!("did you mean `{near}`?")),
-                (None, None) => {
-                    let fix = self.function_table(&entry);
-                    let fix = fix.unwrap_or_else(|| format!("remove it; the keys here are {}", known.join(", ")));
-                    self.report(&entry, "unknown key", fix);
-                }
+            if let Some(home) = home_of(entry.key, entry.source.is_header) {
+                self.report(&entry, "this key is not valid here", format!("move it to {home}"));
+                continue;
             }
+            let near = nearest(entry.key, known.iter().copied()).filter(|near| self.may_mean(&entry, near));
+            let fix = near.map(|near| format!("did you mean `{near}`?")).or_else(|| self.function_table(&entry));
+            let fix = fix.unwrap_or_else(|| format!("remove it; the keys here are {}", known.join(", ")));
+            self.report(&entry, "unknown key", fix);
         }
+    }
+
+    /// Whether a key may have been meant. A table of a tool is rather one of a function than a key that takes none.
+    fn may_mean(&self, entry: &Entry<'_>, near: &str) -> bool {
+        TABLE_KEYS.contains(&near) || self.function_table(entry).is_none()
     }
 
     /// What to write for `[tool.a.ask]`, where `ask` may be a function of `a`.
@@ -214,7 +218,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 19] = [
+const TOOL_KEYS: [&str; 21] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -232,9 +236,14 @@ const TOOL_KEYS: [&str; 19] = [
     "large",
     "share",
     "journal",
+    "task",
+    "task_after",
     "cwd",
     "icon",
 ];
+
+/// Keys of a tool whose values are tables.
+const TABLE_KEYS: [&str; 2] = ["env", "config"];
 
 /// Keys of a tool that only hostler.toml may set.
 pub(super) const OPERATOR_KEYS: [&str; 6] =

@@ -10,6 +10,7 @@ use super::declared_policy::DeclaredPolicy;
 use super::icon::icon;
 use super::origin::{Place, Setting};
 use super::section::Section;
+use super::task::TaskMode;
 use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, secret_names};
 
 /// The effect of repeating a call. It decides whether hostler may repeat one whose worker died.
@@ -181,6 +182,12 @@ pub struct ToolLayer {
     /// How well its calls are remembered.
     #[serde(skip)]
     pub journal: Option<Setting<JournalLevel>>,
+    /// Whether its calls become MCP tasks.
+    #[serde(skip)]
+    pub task: Option<Setting<TaskMode>>,
+    /// How long a call takes until it becomes one.
+    #[serde(skip)]
+    pub task_after: Option<Setting<Duration>>,
     /// Its working directory.
     #[serde(skip)]
     pub cwd: Option<Setting<WorkingDirectory>>,
@@ -274,6 +281,8 @@ impl ToolLayer {
             large: section.take("large"),
             share: section.take("share"),
             journal: section.take("journal"),
+            task: section.take("task"),
+            task_after: section.take_as("task_after", limit),
             cwd: section.take("cwd"),
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
@@ -307,6 +316,8 @@ impl ToolLayer {
             large: over.large.or(self.large),
             share: over.share.or(self.share),
             journal: over.journal.or(self.journal),
+            task: over.task.or(self.task),
+            task_after: over.task_after.or(self.task_after),
             cwd: over.cwd.or(self.cwd),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use super::face::Control;
 use crate::call::{CallError, CallFilter, CallInfo, CallState};
-use crate::journal::{CallRow, Place, RowFilter, SqliteStore, State, Store};
+use crate::journal::{CallRow, Place, RowFilter, State, Store};
 use crate::outcome::Outcome;
 use crate::telemetry::unix_ms;
-use crate::threads::blocking;
 
 /// The most calls of the store that one answer has, and how many if nobody says.
 pub(super) const MOST: usize = 10_000;
@@ -20,27 +19,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A process whose calls run and that has shown no sign of life for longer is stale (specification 003).
 const STALE_MS: u64 = 60_000;
 
-/// Reads the store on a thread. `None` if there is none, or it cannot be read.
-async fn reading<T: Send + 'static>(
-    place: Place,
-    read: impl FnOnce(&mut SqliteStore) -> Option<T> + Send + 'static,
-) -> Option<T> {
-    let reading = blocking(move || {
-        let store = SqliteStore::open_to_read(&place.store());
-        let store = store.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?;
-        read(&mut store?)
-    });
-    reading.ok()?.await
-}
-
 fn place(control: &Control) -> Option<Place> {
     control.runtime().journal.as_ref().map(|journal| journal.place().clone())
 }
 
 /// A call of the store.
 pub(super) async fn call(control: &Arc<Control>, id: &str) -> Option<CallRow> {
-    let id = id.to_owned();
-    reading(place(control)?, move |store| store.call(&id).ok().flatten()).await
+    let journal = control.runtime().journal.clone()?;
+    if control.runtime().watch.has_ended(id) {
+        journal.caught_up().await;
+    }
+    journal.call(id).await
 }
 
 /// Calls of the store, newest first.
@@ -58,7 +47,7 @@ pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<Ca
         return Vec::new();
     }
     let Some(place) = place(control) else { return Vec::new() };
-    let rows = reading(place, move |store| store.calls(&wanted).ok()).await.unwrap_or_default();
+    let rows = place.read(move |store| store.calls(&wanted).ok()).await.unwrap_or_default();
     rows.iter().map(info).collect()
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use super::reader::{Read, ReadError, Reader};
 use super::retention::{Keep, prune};
 use super::spool::{Position, Spool};
@@ -36,6 +38,8 @@ pub struct Filler {
     spool: Arc<Spool>,
     reader: Reader,
     store: Arc<LazyStore>,
+    /// Up to where the store has it.
+    at: watch::Sender<Position>,
     /// The calls of this process that have not ended, as the store has them.
     open: HashSet<String>,
     beaten: Instant,
@@ -58,6 +62,7 @@ impl Filler {
     pub fn new(
         spool: Arc<Spool>,
         store: Arc<LazyStore>,
+        at: watch::Sender<Position>,
         environment: Arc<Environment>,
         is_over: Arc<AtomicBool>,
     ) -> Self {
@@ -65,6 +70,7 @@ impl Filler {
             spool,
             reader: Reader::at(Position::default()),
             store,
+            at,
             open: HashSet::new(),
             beaten: Instant::now(),
             said: None,
@@ -131,6 +137,7 @@ impl Filler {
             };
             self.is_untidy = true;
             edge("filler.after-import");
+            self.at.send_replace(self.reader.position());
             self.note(&read.batch);
             self.drop_segments()?;
         }

@@ -30,6 +30,7 @@ impl CallRow {
 }
 
 fn lost() -> Fault {
-    let message = "the call is complete, and its result was not kept: it is longer than 1 MB, or `bodies` under [journal] says so";
+    let message =
+        "the call is complete, and its result was not kept: it is too long, or `bodies` under [journal] says so";
     Fault::new(Code::SystemError, message)
 }

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use self::filler::Filler;
 use self::place::Left;
@@ -46,6 +46,10 @@ pub use self::retention::{Keep, excess, prune};
 pub use self::state::{Created, State};
 pub use self::store::{CallRow, LazyStore, RowFilter, SqliteStore, Store, StoreError};
 
+/// How long the store is waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// How long the first look at what others left may take, for who waits for it.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// The pause while another process recovers a spool.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -62,8 +66,12 @@ pub struct Journal {
     syncer: Mutex<Option<Arc<Syncer>>>,
     /// The store. Its thread fills it, keys are taken in it, and recovery works on it.
     store: Arc<LazyStore>,
+    /// Up to where the store has the spool.
+    at: watch::Sender<Position>,
     /// Whose it is.
     environment: Arc<Environment>,
+    /// Whether what hostlers that are gone have left was looked at, if that will be.
+    has_looked: watch::Sender<bool>,
 }
 
 impl Journal {
@@ -93,6 +101,8 @@ impl Journal {
             has_taken_over: AtomicBool::new(false),
             syncer: Mutex::default(),
             environment,
+            at: watch::Sender::new(Position::default()),
+            has_looked: watch::Sender::new(true),
         })
     }
 
@@ -186,10 +196,39 @@ impl Journal {
         working.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))
     }
 
+    /// A call that is written down, also by a hostler that was killed just before this one was started.
+    pub async fn call(&self, id: &str) -> Option<CallRow> {
+        let look = |id: String| self.place().read(move |store| store.call(&id).ok().flatten());
+        if let Some(row) = look(id.to_owned()).await {
+            return Some(row);
+        }
+        if !*self.has_looked.borrow() {
+            let looked = async { self.has_looked.subscribe().wait_for(|has_looked| *has_looked).await.is_ok() };
+            let _ = tokio::time::timeout(LONGEST_LOOK, looked).await;
+        }
+        look(id.to_owned()).await
+    }
+
+    /// Waits until the store has what was appended so far, unless that takes long.
+    pub async fn caught_up(&self) {
+        let _ = self.spool.pass();
+        let (until, mut at) = (self.spool.position(), self.at.subscribe());
+        if *at.borrow_and_update() < until {
+            self.spool.hurry();
+            let _ = tokio::time::timeout(LONGEST_WAIT, at.wait_for(|at| *at >= until)).await;
+        }
+    }
+
+    /// From now on, [`Journal::call`] waits for the next [`Journal::recover`].
+    pub fn will_recover(&self) {
+        self.has_looked.send_replace(false);
+    }
+
     /// Goes on with the spools of processes that are gone. Blocks.
     pub fn recover(&self) -> Recovered {
         let recovered = recover::recover(self.spool.claim(), self.spool.boot(), &self.store);
         self.has_taken_over.fetch_or(!recovered.to_run.is_empty(), Ordering::Relaxed);
+        self.has_looked.send_replace(true);
         if !self.is_filling.load(Ordering::Relaxed) {
             self.store.close();
         }
@@ -201,6 +240,7 @@ impl Journal {
         let filler = Filler::new(
             Arc::clone(&self.spool),
             Arc::clone(&self.store),
+            self.at.clone(),
             Arc::clone(&self.environment),
             Arc::clone(&self.is_over),
         );

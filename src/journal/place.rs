@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::io::Errno;
 
+use super::store::SqliteStore;
 use crate::config::Environment;
 use crate::config::environment::state;
 use crate::process::is_broken;
+use crate::threads::blocking;
 
 /// The kinds of file systems on which locks and shared memory of several machines do not hold what the store and the spool need.
 const OF_OTHERS: [(i64, &str); 4] = [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x0102_1997, "9P")];
@@ -100,6 +102,20 @@ impl Place {
         // Another process may have recovered and removed it meanwhile.
         let claim = || Claim { place: self.clone(), folder: folder.to_owned(), name: name.to_owned(), _lock: lock };
         Ok(path.try_exists()?.then(claim))
+    }
+
+    /// Reads the store on a thread. `None` if there is none, or it cannot be read.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut SqliteStore) -> Option<T> + Send + 'static,
+    ) -> Option<T> {
+        let path = self.store();
+        let reading = blocking(move || {
+            let store = SqliteStore::open_to_read(&path);
+            let store = store.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?;
+            read(&mut store?)
+        });
+        reading.ok()?.await
     }
 
     /// The folder itself.

@@ -62,6 +62,8 @@ struct State {
     /// Records that were dropped since it was last said.
     dropped: u64,
     is_awaited: bool,
+    /// Somebody waits for the store.
+    is_hurried: bool,
     is_over: bool,
     disk: Disk,
 }
@@ -245,7 +247,14 @@ impl Spool {
     pub fn gather(&self, time: Duration) {
         let until = Instant::now() + time;
         let mut state = self.state.lock();
-        while !state.is_over && !self.written.wait_until(&mut state, until).timed_out() {}
+        while !state.is_over && !state.is_hurried && !self.written.wait_until(&mut state, until).timed_out() {}
+        state.is_hurried = false;
+    }
+
+    /// Lets no more records gather this time.
+    pub fn hurry(&self) {
+        self.state.lock().is_hurried = true;
+        self.written.notify_all();
     }
 
     /// Nothing is appended any more.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{RequestId, SubscriptionFilter};
 
 use super::call::{self, CallParams, CallReply, Shape, Terms};
+use super::client::McpClient;
 use super::large::{self, TooLong};
 use super::lifecycle::Rules;
 use super::message;
@@ -14,8 +15,9 @@ use super::result::{self, Form};
 use super::round_trips;
 use super::rounds::Continuation;
 use super::session::{McpSession, Refused};
+use super::tasks::{self, Becomes};
 use super::{prompts, resources, subscription};
-use crate::call::CallRequest;
+use crate::call::{CallRequest, ClientFeatures};
 use crate::config::tool::LargeResult;
 use crate::outcome::Outcome;
 use crate::telemetry::carried;
@@ -25,7 +27,9 @@ impl McpSession {
     pub fn call(self: &Arc<Self>, id: &RequestId, params: CallParams, shape: Shape) -> Result<(), Refused> {
         let CallParams { name, arguments, responses, state, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
-        let Terms { rules, caller, client, level } = self.terms(meta)?;
+        let terms = self.terms(meta)?;
+        let becomes = self.becomes(&name, &shape, &terms)?;
+        let Terms { rules, caller, client, level, abilities, .. } = terms;
         let responses = responses.filter(|_| rules == Rules::Modern);
         responses.as_ref().map_or(Ok(()), round_trips::check)?;
         let number = self.open_requests().lock().accept(id)?;
@@ -42,9 +46,13 @@ impl McpSession {
             };
             let request = Continuation { tool, arguments };
             let continued = self.continue_call(&request, &state, responses.unwrap_or_default(), reply);
-            return continued.inspect_err(|_| {
+            continued.inspect_err(|_| {
                 self.open_requests().lock().remove(id, number);
-            });
+            })?;
+            if let Some(Becomes::After(after)) = becomes {
+                self.becomes_task_after(id, number, after);
+            }
+            return Ok(());
         }
         // Every field is named: the defaults would allocate.
         let request = CallRequest {
@@ -57,6 +65,14 @@ impl McpSession {
             client,
             ..CallRequest::new(name, arguments.unwrap_or_default())
         };
+        if let Some(becomes) = becomes {
+            let client = abilities.map(|abilities| {
+                let (session, task) = (Arc::downgrade(self), Some(tasks::questions(becomes)));
+                Arc::new(McpClient { session, abilities, rules, task }) as Arc<dyn ClientFeatures>
+            });
+            self.start_task((id, number), CallRequest { client, ..request }, responses, becomes);
+            return Ok(());
+        }
         self.call_session().start_with(request, |handle| {
             if rules == Rules::Modern {
                 self.begun(&handle, responses);
@@ -86,6 +102,20 @@ impl McpSession {
         };
         // While other calls run, answers are likely to be written together.
         if is_last { self.reply_now(id, &line) } else { self.reply(id, &line) }
+    }
+
+    /// The answer to `tools/call` of a client of today, without links to what is too large.
+    pub fn plain_line(&self, id: &RequestId, outcome: &Outcome) -> Vec<u8> {
+        let most = self.service().config().mcp.max_result.0;
+        let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
+        let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
+        let form = Form { rules: Rules::Modern, envelope: self.has_envelope(), is_promised: &is_promised };
+        let line = result::line(id, outcome, &outcome.metadata, &form);
+        if line.len() <= most {
+            return line;
+        }
+        let too_long = TooLong { length: Some(line.len()), most, large: LargeResult::Error };
+        large::line(id, outcome, &form, &too_long, self.results())
     }
 
     /// The answer to `tools/call`; `None` if a thread makes and sends it, because much of it is stored.

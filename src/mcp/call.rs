@@ -6,6 +6,7 @@ use rmcp::model::{LoggingLevel, RequestId, RequestMetaObject};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::client::Abilities;
 use super::lifecycle::{Era, Rules};
 use super::notifier::Notifier;
 use super::resources::ResourceShape;
@@ -62,6 +63,10 @@ pub(super) struct Terms {
     pub client: Option<Arc<dyn ClientFeatures>>,
     /// The least severe log messages that the client receives; `None` for none.
     pub level: Option<LoggingLevel>,
+    /// Whether its call may become a task.
+    pub knows_tasks: bool,
+    /// What the client can do for tools.
+    pub abilities: Option<Abilities>,
 }
 
 /// The terms of the last call: clients of 2026-07-28 send the same metadata with every request, and decoding it takes longer
@@ -198,8 +203,14 @@ mod tests {
         let meta = |value: Value| -> RequestMetaObject { serde_json::from_value(value).unwrap() };
         let mut last = LastTerms::default();
         assert!(last.known(&RequestMetaObject::default()).is_none());
-        let terms =
-            Terms { rules: Rules::Modern, caller: Arc::default(), client: None, level: Some(LoggingLevel::Error) };
+        let terms = Terms {
+            rules: Rules::Modern,
+            caller: Arc::default(),
+            client: None,
+            level: Some(LoggingLevel::Error),
+            knows_tasks: false,
+            abilities: None,
+        };
         last.remember(meta(json!({"progressToken": 1, "hostler/tags": ["a"]})), terms);
         assert!(
             last.known(&meta(json!({"progressToken": 2, "hostler/tags": ["a"]})))

@@ -8,12 +8,13 @@ use parking_lot::Mutex;
 use rmcp::model::{ClientCapabilities, ErrorData, RequestId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::lifecycle::Rules;
 use super::message;
 use super::session::McpSession;
+use super::task_questions::TaskQuestions;
 use crate::call::{
     Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmRequest, LlmRole, Root,
 };
@@ -120,6 +121,8 @@ pub(super) struct McpClient {
     pub session: Weak<McpSession>,
     pub abilities: Abilities,
     pub rules: Rules,
+    /// The questions of its call, if that becomes a task.
+    pub task: Option<Arc<TaskQuestions>>,
 }
 
 impl McpClient {
@@ -134,6 +137,10 @@ impl McpClient {
             return Err(ClientError::Unsupported(feature));
         }
         let gone = || ClientError::Failed("the session ended".to_owned());
+        let request = || json!({"method": method, "params": params});
+        if let Some(task) = self.task.as_ref().filter(|task| task.is_task()) {
+            return task.ask(asking.key.as_deref(), request()).await.ok_or_else(gone);
+        }
         let session = self.session.upgrade().ok_or_else(gone)?;
         match self.rules {
             Rules::Legacy => {
@@ -142,7 +149,7 @@ impl McpClient {
                 requests.ask(method, &params).await
             }
             Rules::Modern => {
-                let answer = session.asks(asking, json!({"method": method, "params": params}))?;
+                let answer = session.asks(asking, request())?;
                 drop(session);
                 answer.answer().await.ok_or_else(gone)
             }
@@ -151,6 +158,18 @@ impl McpClient {
 }
 
 impl ClientFeatures for McpClient {
+    fn detached(&self) {
+        self.task.iter().for_each(|task| task.becomes_task());
+    }
+
+    fn open_questions(&self) -> Map<String, Value> {
+        self.task.as_ref().map(|task| task.open()).unwrap_or_default()
+    }
+
+    fn answered(&self, answers: Map<String, Value>) {
+        self.task.iter().for_each(|task| task.answered(answers.clone()));
+    }
+
     fn offers(&self, feature: Feature) -> bool {
         self.abilities.has(feature)
     }

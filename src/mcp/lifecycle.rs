@@ -3,8 +3,8 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    DiscoverResult, Icon, Implementation, InitializeRequestParams, InitializeResult, ProtocolVersion,
-    RequestMetaObject, ServerCapabilities,
+    DiscoverResult, Icon, Implementation, InitializeRequestParams, InitializeResult, JsonObject, ProtocolVersion,
+    RequestMetaObject, ServerCapabilities, TASKS_EXTENSION_ID,
 };
 use serde_json::json;
 
@@ -97,7 +97,11 @@ impl Era {
 }
 
 /// The answer to `server/discover`.
-pub(super) fn discover(about: InitializeResult) -> DiscoverResult {
+pub(super) fn discover(mut about: InitializeResult, has_tasks: bool) -> DiscoverResult {
+    if has_tasks {
+        let extensions = about.capabilities.extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::default());
+    }
     DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), about)
 }
 

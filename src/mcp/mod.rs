@@ -34,6 +34,8 @@ mod session;
 mod stdio;
 mod stored;
 mod subscription;
+mod task_questions;
+mod tasks;
 mod tools;
 mod watched;
 

@@ -67,6 +67,25 @@ impl OpenRequests {
         taken.filter_map(handle).collect()
     }
 
+    /// The background call that answers an open request.
+    pub fn background_call(&self, id: &RequestId, number: u64) -> Option<String> {
+        let (_, running) = self.of_id.get(id).filter(|(own, _)| *own == number)?;
+        match running {
+            Running::Call(handle) if handle.is_background() => Some(handle.id().to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The background calls that answer open requests: nobody else has their ids.
+    pub fn background_calls(&self) -> Vec<CallHandle> {
+        let running = self.of_id.values().map(|(_, running)| running);
+        let handle = |running: &Running| match running {
+            Running::Call(handle) if handle.is_background() => Some(handle.observer()),
+            _ => None,
+        };
+        running.filter_map(handle).collect()
+    }
+
     /// Another handle to the call of an open request.
     pub fn join(&self, call: &str) -> Option<CallHandle> {
         let mut running = self.of_id.values().map(|(_, running)| running);

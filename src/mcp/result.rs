@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::blocks::{Apart, taken_apart};
 use super::lifecycle::Rules;
 use super::message;
-use crate::outcome::{Code, Fault, Metadata, Missing, Outcome, fault_in_envelope, in_envelope, milliseconds};
+use crate::outcome::{Code, Fault, Metadata, Outcome, fault_in_envelope, in_envelope, milliseconds};
 
 /// What an answer depends on besides the outcome.
 pub(super) struct Form<'a> {
@@ -74,9 +74,7 @@ fn failed(id: &RequestId, fault: &Fault, to: &To<'_>) -> Vec<u8> {
 
 /// The error for a call that asked for what its client cannot do, which revisions since 2026-07-28 have.
 pub(super) fn lacking(fault: &Fault, rules: Rules) -> Option<ErrorData> {
-    let (Code::NotSupported, Rules::Modern, Some(Missing::Capability(capability))) =
-        (fault.code, rules, &fault.details.missing)
-    else {
+    let (Code::NotSupported, Rules::Modern, Some(capability)) = (fault.code, rules, &fault.details.capability) else {
         return None;
     };
     let needed = json!({"requiredCapabilities": {capability: {}}});

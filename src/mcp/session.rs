@@ -23,6 +23,7 @@ use super::round_trips::RoundTrips;
 use super::serve::ClientInfo;
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
+use super::tasks::{self, listens_to_tasks, needs_tasks};
 use super::tools;
 use super::tools::Listing;
 use super::watched::Subscribed;
@@ -77,11 +78,13 @@ impl State {
         }
         let rules = self.era.admit("tools/call", &meta)?;
         let caller = call::caller(&self.era, &self.caller, &meta);
-        let client = self.era.abilities(&meta).map(|abilities| {
+        let abilities = self.era.abilities(&meta);
+        let client = abilities.map(|abilities| {
             let session = Weak::clone(session);
-            Arc::new(McpClient { session, abilities, rules }) as Arc<dyn ClientFeatures>
+            Arc::new(McpClient { session, abilities, rules, task: None }) as Arc<dyn ClientFeatures>
         });
-        let terms = Terms { rules, caller, client, level: meta.log_level().or(self.level) };
+        let knows_tasks = tasks::knows_tasks(&meta);
+        let terms = Terms { rules, caller, client, level: meta.log_level().or(self.level), knows_tasks, abilities };
         self.last.remember(meta, terms.clone());
         Ok(terms)
     }
@@ -280,7 +283,9 @@ impl McpSession {
         let Meta { meta } = read(method, params, line)?;
         let rules = self.state.lock().era.admit(method, &meta)?;
         match (method, rules) {
-            ("server/discover", _) => self.reply(id, &message::result(id, lifecycle::discover(self.about()))),
+            ("server/discover", _) => {
+                self.reply(id, &message::result(id, lifecycle::discover(self.about(), self.offers_tasks())));
+            }
             ("tools/list", _) => self.list(id, rules, &read(method, params, line)?),
             ("resources/list", _) => self.list_resources(id, rules, read(method, params, line)?)?,
             ("resources/templates/list", _) => self.list_templates(id, rules, &read(method, params, line)?)?,
@@ -297,7 +302,13 @@ impl McpSession {
             }
             ("subscriptions/listen", Rules::Modern) => {
                 let Listen { notifications } = read(method, params, line)?;
+                if listens_to_tasks(params) && !tasks::knows_tasks(&meta) {
+                    return Err(needs_tasks("a subscription to tasks"));
+                }
                 self.subscribe(id, notifications)?;
+            }
+            ("tasks/get" | "tasks/update" | "tasks/cancel", Rules::Modern) if self.offers_tasks() => {
+                self.on_task(id, method, &meta, read(method, params, line)?)?;
             }
             _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None)),
         }
@@ -342,6 +353,9 @@ impl McpSession {
             recorder.answered(&request_id, &self.outbox);
         }
         match cancelled {
+            Some(Running::Call(handle)) if handle.is_background() => {
+                handle.end(Cancelled { by: Canceller::Client, reason });
+            }
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
             Some(Running::Task(task)) => task.abort(),
             Some(Running::Accepted) | None => {}
@@ -365,6 +379,11 @@ impl McpSession {
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.
     pub async fn drained(&self) {
         self.session.idle().await;
+        // Those that have not become tasks.
+        let begun = self.running.lock().background_calls();
+        for call in begun {
+            call.outcome().await;
+        }
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
         self.outbox.caught_up().await;
@@ -378,5 +397,10 @@ impl McpSession {
     /// Cancels every call of the session.
     pub fn cancel_all(&self, why: &Cancelled) {
         self.session.cancel_all(why);
+        // Those that have not become tasks.
+        let begun = self.running.lock().background_calls();
+        for call in begun {
+            call.end(why.clone());
+        }
     }
 }

@@ -50,6 +50,9 @@ pub struct Details {
     /// For BUSY: when capacity is likely free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// What the client lacks, by the name of the MCP capability: `sampling`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capability: Option<String>,
     /// The faults of the tries before, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
@@ -101,8 +104,6 @@ pub enum Missing {
     Declaration(String),
     /// A variable of its environment.
     Variable(String),
-    /// A capability of the client: `sampling`.
-    Capability(String),
     /// Memory.
     Memory,
 }

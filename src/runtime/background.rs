@@ -9,7 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::{Runtime, Workspace};
 use crate::builtin::Builtins;
-use crate::call::{CallHandle, CallRequest, Resumed, Session};
+use crate::call::{Answer, BackgroundCalls, Begun, CallHandle, CallRequest, Resumed, Session};
 use crate::config::call_site::CallSite;
 use crate::config::{Config, ConfigError, Environment};
 use crate::journal::{Claimed, Keyed, digest};
@@ -22,14 +22,6 @@ const WITHOUT_JOURNAL: &str = "background calls need the journal, which is off h
 
 /// How often the journal is asked for a call that another request makes.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// A call that goes on.
-pub struct Begun {
-    /// Its id.
-    pub id: String,
-    /// The call, if it was begun now: one that was made before with its key is not.
-    pub handle: Option<CallHandle>,
-}
 
 /// The background calls of a process.
 pub struct Background {
@@ -188,5 +180,11 @@ impl Background {
         app.ask();
         self.open.lock().push((site.clone(), Arc::downgrade(&app)));
         Ok(app)
+    }
+}
+
+impl BackgroundCalls for Runtime {
+    fn start(&self, site: CallSite, request: CallRequest) -> Answer<'_, Begun, Fault> {
+        Box::pin(self.background.start(site, request))
     }
 }

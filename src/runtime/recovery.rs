@@ -21,6 +21,7 @@ impl Runtime {
     /// Looks for spools of hostlers that are gone, now and from time to time, as long as the runtime is there.
     pub(crate) fn recover(self: &Arc<Self>) {
         let Some(journal) = self.journal.clone() else { return };
+        journal.will_recover();
         let runtime = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(FIRST).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Runtime;
 use super::reload::Changes;
 use crate::builtin::Builtins;
-use crate::call::{CallService, Layer};
+use crate::call::{BackgroundCalls, CallService, Layer};
 use crate::config::builtin::listed_as;
 use crate::config::origin::{Diagnosis, Place, Setting};
 use crate::config::section::nearest;
@@ -88,6 +88,8 @@ impl Workspace {
         let built_ins = BuiltIns::new(tools, broker, env_filter);
         let (watch, journal) = (Arc::clone(&runtime.watch), runtime.journal.clone());
         let calls = CallService::new(registry, pools, one_shots, built_ins, layers, watch, journal);
+        let background: Arc<dyn BackgroundCalls> = Arc::clone(&runtime) as _;
+        calls.go_on_by(Arc::downgrade(&background));
         Self { calls, session, runtime, added }
     }
 

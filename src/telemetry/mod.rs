@@ -34,6 +34,13 @@ pub fn unix_time() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// A time in milliseconds since 1970, as RFC 3339 writes it.
+pub fn rfc3339(ms: u64) -> String {
+    /// The end of the year 9999, the last that can be written.
+    const LAST: u64 = 253_402_300_799_999;
+    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(ms.min(LAST))).to_string()
+}
+
 /// The same in milliseconds.
 pub fn unix_ms() -> u64 {
     u64::try_from(unix_time().as_millis()).unwrap_or_default()

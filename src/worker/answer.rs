@@ -24,6 +24,7 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
         exception: error.detail("type").map(str::to_owned),
         traceback: error.detail("traceback").map(str::to_owned),
         missing: missing(error),
+        capability: error.detail("capability").map(str::to_owned),
         ..Details::default()
     };
     let text = &error.message;
@@ -61,7 +62,6 @@ pub(super) fn missing(error: &WireError) -> Option<Missing> {
         named("secret").map(Missing::Secret),
         named("undeclared").map(Missing::Declaration),
         named("variable").map(Missing::Variable),
-        named("capability").map(Missing::Capability),
     ];
     known.into_iter().flatten().next()
 }
@@ -108,6 +108,7 @@ impl Handshake {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),
             missing: missing(error),
+            capability: error.detail("capability").map(str::to_owned),
             stderr: self.tail.lock().text(),
             ..Details::default()
         };

@@ -138,6 +138,11 @@ impl Watch {
         self.recent.lock().get(id).or(running)
     }
 
+    /// Whether it is one of the last calls that ended here.
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.recent.lock().get(id).is_some()
+    }
+
     /// A running call, to wait for it and to hear it. Its cancellation is [`Watch::cancel`].
     pub fn handle(&self, id: &str) -> Option<CallHandle> {
         self.running(id).map(|call| call.observe())

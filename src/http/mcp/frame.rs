@@ -41,6 +41,8 @@ pub struct Params<'a> {
     pub name: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub uri: Option<Cow<'a, str>>,
+    #[serde(rename = "taskId", borrow)]
+    pub task: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
     #[serde(rename = "_meta", borrow)]

@@ -64,6 +64,7 @@ pub fn agree<'s>(
     let name = match frame.method.as_deref() {
         Some("tools/call" | "prompts/get") => known.name.as_deref(),
         Some("resources/read") => known.uri.as_deref(),
+        Some("tasks/get" | "tasks/update" | "tasks/cancel") => known.task.as_deref(),
         _ => return Ok(()),
     };
     compare(headers, NAME, name)?;

@@ -1,6 +1,8 @@
 # /// script
 # requires-python = ">=3.9"
 # dependencies = []
+# [tool.hostler]
+# task_after = "300ms"
 # ///
 """What the conformance suite calls, by the names that it gives."""
 
@@ -260,3 +262,10 @@ def trigger_prompt_change() -> str:
     late = pathlib.Path(__file__).with_name(f"late{time.time_ns()}.py")
     late.write_text("import hostler\n\n@hostler.prompt\ndef prompt() -> str:\n    \"\"\"A late prompt.\"\"\"\n    return 'late'\n")
     return late.name
+
+
+def tool_with_task() -> str:
+    """Ask for a name, then take a while: the call becomes a task."""
+    name = hostler.elicit("Who is it?", NAME, key="user_name").data["name"]
+    time.sleep(1)
+    return f"Done for {name}."
