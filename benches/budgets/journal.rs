@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Instant;
 
+use hostler::bench::{leave, recovery};
+
 use crate::Fallible;
 use crate::clock::on_one_processor;
 use crate::ground::{ADD, Ground};
@@ -19,6 +21,9 @@ const SYNCED: &str = "[tool]\njournal = \"synced\"\n";
 const LONG: Dialect<'static> = Dialect::Long("long_add");
 /// Calls under way.
 const DEPTH: usize = 16;
+/// Calls of a month, and calls that were open when their hostler was killed.
+const ENDED: u32 = 100_000;
+const OPEN: u32 = 1000;
 
 /// One call at a time, sixteen under way, and calls with long arguments.
 pub fn calls(ground: &Ground) -> Fallible<Vec<Measured>> {
@@ -27,6 +32,8 @@ pub fn calls(ground: &Ground) -> Fallible<Vec<Measured>> {
     let mut rows = on_one_processor(|| in_turn(ground))?;
     rows.push(in_flight(ground)?);
     rows.push(synced(ground)?);
+    rows.push(recovered(ground)?);
+    rows.push(started(ground)?);
     Ok(rows)
 }
 
@@ -92,6 +99,40 @@ fn synced(ground: &Ground) -> Fallible<Measured> {
     }
     let from = format!("{} µs ÷ {} µs", rounded(rounds.of(0)), rounded(rounds.of(1)));
     Ok(Measured::plain("warm call that is synced ÷ this disk's fdatasync", rounds.ratio(0, 1), "").from(from))
+}
+
+/// What a hostler that is killed leaves behind a month of calls.
+fn recovered(ground: &Ground) -> Fallible<Measured> {
+    let (folder, mut times) = (ground.folder("left"), Vec::new());
+    leave(&folder, ENDED, OPEN)?;
+    for _ in 0..ground.counts.rounds.min(5) {
+        // Those that were not begun are the next one's again, which is gone, too.
+        let (took, to_run) = recovery(&folder).ok_or("nothing was recovered")?;
+        if to_run != OPEN as usize {
+            return Err(format!("{to_run} calls of {OPEN} were recovered").into());
+        }
+        times.push(took.as_secs_f64() * 1e3);
+    }
+    let what = "recovery of 1,000 open calls beside 100,000 that ended";
+    Ok(Measured::against(what, median(times), " ms", Target::AtMost(200.0), Target::AtMost(100.0)))
+}
+
+/// From the start of the process to the answer to its first request.
+fn started(ground: &Ground) -> Fallible<Measured> {
+    let mut rounds = Rounds::<2>::new();
+    let mut commands = [ground.serve_with("journal", OFF)?, ground.serve_with("journal", KEPT)?];
+    for _ in 0..ground.counts.starts.max(5) {
+        let mut round = [0.0; 2];
+        for (side, command) in round.iter_mut().zip(&mut commands) {
+            let began = Instant::now();
+            drop(Peer::mcp(command, Streams::Pipes)?);
+            *side = began.elapsed().as_secs_f64() * 1e3;
+        }
+        rounds.push(round);
+    }
+    let from = format!("{} ms − {} ms", rounded(rounds.of(1)), rounded(rounds.of(0)));
+    let what = "start with a journal − without";
+    Ok(Measured::against(what, rounds.difference(1, 0), " ms", Target::AtMost(2.0), Target::AtMost(1.0)).from(from))
 }
 
 /// How long the disk takes for a few hundred bytes, in microseconds.

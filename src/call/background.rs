@@ -1,28 +1,17 @@
-//! Calls that go on without their client, as faces start them and find them again.
+//! Calls that go on without their client, as faces let them go and find them again.
 
 use std::sync::Arc;
 
-use super::client::Answer;
 use super::handle::CallHandle;
-use super::request::CallRequest;
 use super::service::CallService;
 use super::watch::CallInfo;
-use crate::config::call_site::CallSite;
 use crate::journal::CallRow;
-use crate::outcome::{Code, Fault};
+use crate::outcome::Cancelled;
 
-/// A call that goes on.
-pub struct Begun {
-    /// Its id.
-    pub id: String,
-    /// The call, if it was begun now: one that was made before with its key is not.
-    pub handle: Option<CallHandle>,
-}
-
-/// What starts such calls.
+/// What holds a process for such calls.
 pub trait BackgroundCalls: Send + Sync {
-    /// Starts a call of a client with this site. When this returns, it will not be lost.
-    fn start(&self, site: CallSite, request: CallRequest) -> Answer<'_, Begun, Fault>;
+    /// Counts a call as one of them until it ends.
+    fn hold(&self, call: CallHandle);
 }
 
 impl CallService {
@@ -31,11 +20,29 @@ impl CallService {
         self.journal.is_some() && self.background.get().is_some()
     }
 
-    /// Starts a call that goes on until it ends, whoever leaves. When this returns, it will not be lost.
-    pub async fn start_in_background(&self, request: CallRequest) -> Result<Begun, Fault> {
-        let background = self.background.get().and_then(std::sync::Weak::upgrade);
-        let background = background.ok_or_else(|| Fault::new(Code::ShuttingDown, "hostler is shutting down"))?;
-        background.start(CallSite::of(&self.config()), request).await
+    /// Lets a call go on without its client. False if it has ended before, or cannot be remembered.
+    pub async fn detach(&self, call: &CallHandle) -> bool {
+        match call.detach().await {
+            Ok(is_detached) => {
+                let background = self.background.get().and_then(std::sync::Weak::upgrade);
+                if let Some(background) = background.filter(|_| is_detached) {
+                    background.hold(call.observer());
+                }
+                is_detached
+            }
+            Err(why) => {
+                tracing::warn!(call = call.id(), why, "a call does not become a task: it would be lost");
+                false
+            }
+        }
+    }
+
+    /// Asks for the end of a call that another process runs, or that waits to be run again. Whether that is written down.
+    pub async fn ask_end(&self, id: &str, why: &Cancelled) -> bool {
+        match &self.journal {
+            Some(journal) => journal.ask_end(id, why.to_string()).await,
+            None => false,
+        }
     }
 
     /// A running call of any session.

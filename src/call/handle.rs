@@ -90,7 +90,7 @@ impl CallHandle {
 
     /// Whether the call goes on without its client.
     pub(crate) fn is_background(&self) -> bool {
-        self.call.is_background
+        self.call.is_background()
     }
 
     /// Whether the call has its outcome.
@@ -118,6 +118,17 @@ impl CallHandle {
     /// Waits until the call will not be lost, whoever dies. Says why that cannot be.
     pub(crate) async fn remembered(&self) -> Result<(), String> {
         self.call.remembered().await
+    }
+
+    /// Lets the call go on without its client. When this returns, it will not be lost, and its listeners hear no more of it: its
+    /// requests are answered otherwise. False if it has ended before. Says why it cannot be remembered.
+    pub(crate) async fn detach(&self) -> Result<bool, String> {
+        self.call.journal_detach().await
+    }
+
+    /// From now on nobody listens.
+    pub(crate) fn unheard(&self) {
+        self.call.listeners.lock().clear();
     }
 
     /// Cancels the call, whoever else needs its outcome.
@@ -158,7 +169,7 @@ pub(super) struct RunningCall {
     /// What is written down of it; not before its tool is known.
     pub journaled: OnceLock<Journaled>,
     /// Whether it goes on without its client.
-    pub is_background: bool,
+    background: AtomicBool,
     /// What its tool may ask.
     client: Option<Arc<dyn ClientFeatures>>,
     /// How often it was sent to its tool.
@@ -203,7 +214,7 @@ impl RunningCall {
             watched,
             journaled: OnceLock::new(),
             accepted: Notify::new(),
-            is_background: request.background,
+            background: AtomicBool::new(request.background),
             client: request.client.clone(),
             attempts: AtomicU32::new(count(|resumed| resumed.attempts)),
             retries: AtomicU32::new(count(|resumed| resumed.retries)),
@@ -217,6 +228,16 @@ impl RunningCall {
             outcome: OnceLock::new(),
             ended: Notify::new(),
         })
+    }
+
+    /// Whether it goes on without its client.
+    pub fn is_background(&self) -> bool {
+        self.background.load(Ordering::Relaxed)
+    }
+
+    /// From now on it goes on without its client, or no longer.
+    pub fn goes_on_alone(&self, alone: bool) {
+        self.background.store(alone, Ordering::Relaxed);
     }
 
     /// Whether it has neither ended nor been cancelled.

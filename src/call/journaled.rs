@@ -16,7 +16,7 @@ use crate::config::journal::Bodies;
 use crate::config::tool::{Effects, JournalLevel};
 use crate::config::value::Word;
 use crate::journal::{
-    Accepted, Cancelling, Created, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
+    Accepted, Cancelling, Created, Detached, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
 };
 use crate::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
 use crate::process::edge;
@@ -34,7 +34,6 @@ pub(super) struct Journaled {
     id: Id,
     bodies: Bodies,
     effects: Effects,
-    is_background: bool,
     /// Where it runs, if that was not written down yet.
     config: Option<Arc<Config>>,
     /// Others may ask for its result, by its key.
@@ -67,7 +66,7 @@ impl RunningCall {
     ) {
         let level = tool.map_or(JournalLevel::Kept, |tool| tool.entry.settings.journal.value);
         // A background call that is not remembered would be none.
-        if level == JournalLevel::Off && !request.background && request.key.is_none() {
+        if level == JournalLevel::Off && !request.background && !request.may_detach && request.key.is_none() {
             return;
         }
         let id = bytes_of(&self.id);
@@ -105,7 +104,6 @@ impl RunningCall {
             id,
             bodies,
             effects,
-            is_background: request.background,
             config: tool.filter(|_| !request.background).map(|tool| Arc::clone(&tool.entry.config)),
             is_keyed: request.key.is_some(),
             level,
@@ -115,8 +113,8 @@ impl RunningCall {
         });
     }
 
-    /// Waits until the call will not be lost. Says why that cannot be.
-    pub async fn remembered(&self) -> Result<(), String> {
+    /// Waits until it is decided what is written down of it.
+    async fn is_accepted(&self) {
         loop {
             let accepted = self.accepted.notified();
             if self.journaled.get().is_some() || self.has_ended() {
@@ -124,10 +122,29 @@ impl RunningCall {
             }
             accepted.await;
         }
+    }
+
+    /// Waits until the call will not be lost. Says why that cannot be.
+    pub async fn remembered(&self) -> Result<(), String> {
+        self.is_accepted().await;
         match self.journaled.get() {
             Some(journaled) => journaled.remembered().await,
             None => Ok(()),
         }
+    }
+
+    /// From now on it goes on without its client. False if it has ended before. Says why it cannot be remembered.
+    pub async fn journal_detach(&self) -> Result<bool, String> {
+        self.is_accepted().await;
+        let Some(journaled) = self.journaled.get().filter(|_| !self.has_ended()) else { return Ok(false) };
+        let site = journaled.config.as_deref().map(|config| CallSite::of(config).written());
+        let detached = Detached { id: journaled.id, at_ms: unix_ms(), workspace: site.as_deref() };
+        if !journaled.journal.append(&Record::Detached(detached)) {
+            return Err(no_room());
+        }
+        edge("call.detached");
+        self.goes_on_alone(true);
+        journaled.remembered().await.inspect_err(|_| self.goes_on_alone(false)).map(|()| true)
     }
 
     /// Its attempt failed, and it will be tried again.
@@ -146,7 +163,7 @@ impl RunningCall {
     /// Somebody asks for its end. hostler's own end is none.
     pub fn journal_cancel(&self, why: &Cancelled) {
         let is_own_end = matches!(why.by, Canceller::Shutdown | Canceller::SessionEnd | Canceller::Signal);
-        let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_background && !is_own_end) else {
+        let Some(journaled) = self.journaled.get().filter(|_| self.is_background() && !is_own_end) else {
             return;
         };
         let by = why.to_string();
@@ -156,7 +173,7 @@ impl RunningCall {
 
     /// It has printed something, without secrets.
     pub fn journal_output(&self, stream: &str, text: &str) {
-        let keeps = |journaled: &&Journaled| journaled.is_background && journaled.bodies != Bodies::None;
+        let keeps = |journaled: &&Journaled| self.is_background() && journaled.bodies != Bodies::None;
         let Some(journaled) = self.journaled.get().filter(keeps) else { return };
         journaled.journal.append(&Record::Printed(Printed { id: journaled.id, at_ms: unix_ms(), stream, text }));
     }
@@ -167,7 +184,10 @@ impl RunningCall {
         if journaled.is_synced() {
             // It counts as begun from here on: whoever reads the disk cannot know how far it was.
             self.journal_dispatch(None, false)?;
-            journaled.remembered().await.map_err(|why| not_begun(&why))?;
+            let known = journaled.remembered().await;
+            known
+                .inspect_err(|_| journaled.is_dispatched.store(false, Ordering::Relaxed))
+                .map_err(|why| not_begun(&why))?;
         }
         Ok(())
     }
@@ -190,13 +210,12 @@ impl RunningCall {
         let dispatched = Dispatched { id: journaled.id, at_ms: unix_ms(), attempt, pid, process_started };
         let is_kept = journaled.journal.append(&Record::Dispatched(dispatched));
         edge("call.dispatched");
-        if !at_once && !journaled.must_be_known() {
+        let must_be_known = journaled.must_be_known(self.is_background());
+        if !at_once && !must_be_known {
             return Ok(());
         }
         let written = journaled.journal.written();
-        if journaled.must_be_known()
-            && let Some(why) = written.err().or((!is_kept).then(no_room))
-        {
+        if must_be_known && let Some(why) = written.err().or((!is_kept).then(no_room)) {
             journaled.is_dispatched.store(was_dispatched, Ordering::Relaxed);
             return Err(not_begun(&why));
         }
@@ -213,11 +232,11 @@ impl RunningCall {
     pub fn journal_end(&self, outcome: &Outcome) -> bool {
         let Some(journaled) = self.journaled.get() else { return true };
         let fault = outcome.ended.as_ref().err();
-        if fault.is_some_and(|fault| journaled.goes_on_elsewhere(fault)) {
+        if fault.is_some_and(|fault| self.is_background() && journaled.goes_on_elsewhere(fault)) {
             return false;
         }
         let state = ended(outcome, self.retries.load(Ordering::Relaxed) > 0);
-        let kept = journaled.keeps(fault.is_some());
+        let kept = journaled.keeps(fault.is_some(), self.is_background());
         let fault_json = fault.map(|fault| serde_json::to_string(fault).unwrap_or_default());
         let secrets = self.secrets();
         let result =
@@ -227,7 +246,7 @@ impl RunningCall {
         let arguments = own.and_then(|arguments| without_secrets(arguments, secrets.as_deref()));
         // One that failed may be made again.
         let site = journaled.config.as_deref().filter(|_| kept).map(|config| CallSite::of(config).written());
-        let is_asked_for = journaled.is_background || journaled.is_keyed;
+        let is_asked_for = self.is_background() || journaled.is_keyed;
         let most = if is_asked_for { LONGEST_ASKED_FOR } else { LONGEST };
         let metadata = kept.then(|| serde_json::to_string(&outcome.metadata).unwrap_or_default());
         let cancelled = outcome.metadata.cancelled.as_ref().map(ToString::to_string);
@@ -249,7 +268,8 @@ impl RunningCall {
             workspace: site.as_deref(),
         }));
         edge("call.finished");
-        if !self.answers_behind_journal() {
+        // Nobody's answer follows that of a call that goes on alone.
+        if self.is_background() || !self.answers_behind_journal() {
             let _ = journaled.journal.written();
         }
         true
@@ -285,21 +305,21 @@ impl Journaled {
     }
 
     /// Whether it may be begun only if that is written down: otherwise it could be made a second time.
-    fn must_be_known(&self) -> bool {
-        self.effects == Effects::Once && (self.is_background || self.is_keyed)
+    fn must_be_known(&self, is_background: bool) -> bool {
+        self.effects == Effects::Once && (is_background || self.is_keyed)
     }
 
     /// Whether a call that hostler's own end interrupted is left for the next hostler: one that was not begun, or may be repeated.
     fn goes_on_elsewhere(&self, fault: &Fault) -> bool {
         let may_run_again = !self.is_dispatched.load(Ordering::Relaxed) || self.effects != Effects::Once;
-        self.is_background && fault.code == Code::ShuttingDown && may_run_again
+        fault.code == Code::ShuttingDown && may_run_again
     }
 
     /// Whether the arguments and the result of the call are kept.
-    fn keeps(&self, has_failed: bool) -> bool {
+    fn keeps(&self, has_failed: bool, is_background: bool) -> bool {
         match self.bodies {
             Bodies::All => true,
-            Bodies::Needed => has_failed || self.is_background || self.is_keyed,
+            Bodies::Needed => has_failed || is_background || self.is_keyed,
             Bodies::None => false,
         }
     }

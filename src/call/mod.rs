@@ -26,7 +26,7 @@ mod waits;
 mod watch;
 
 pub use crate::pool::{Caller, SessionId};
-pub use background::{BackgroundCalls, Begun};
+pub use background::BackgroundCalls;
 pub use client::{
     Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmImage, LlmMessage, LlmRequest,
     LlmRole, Root,
@@ -45,5 +45,6 @@ pub use validate::arguments as validate_arguments;
 #[cfg(feature = "bench")]
 pub use watch::bench::record_ends;
 pub use watch::{
-    AllMetrics, CallError, CallFilter, CallInfo, CallState, EventFilter, EventKind, Subscription, ToolMetrics, Watch,
+    AllMetrics, CallDetails, CallError, CallFilter, CallInfo, CallState, EventFilter, EventKind, Subscription,
+    ToolMetrics, Watch,
 };

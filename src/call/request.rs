@@ -34,6 +34,8 @@ pub struct CallRequest {
     pub client: Option<Arc<dyn ClientFeatures>>,
     /// Whether it goes on without its client.
     pub(crate) background: bool,
+    /// Whether it may go on without its client later: it is written down whatever its tool says.
+    pub(crate) may_detach: bool,
     /// Where it can be run again, as it is written down.
     pub(crate) workspace: Option<String>,
     /// How often it may be tried again; what its tool's effects allow if nothing is said.
@@ -77,6 +79,7 @@ impl CallRequest {
             listener: Arc::new(NoopListener),
             client: None,
             background: false,
+            may_detach: false,
             workspace: None,
             max_retries: None,
             resumed: None,

@@ -76,13 +76,13 @@ impl Drop for Session {
         self.cancel_all(&Cancelled::by(Canceller::SessionEnd));
         self.service.watch.session_ends(self.service.number_of(self.id));
         let (service, id) = (Arc::clone(&self.service), self.id);
-        if service.running_of(id) == 0 {
+        if service.all_of(id) == 0 {
             return service.pools.session_ended(id);
         }
         // Its calls have not ended in their workers.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                service.idle(id).await;
+                service.all_ended(id).await;
                 service.pools.session_ended(id);
             });
         }

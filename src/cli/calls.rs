@@ -12,7 +12,7 @@ use super::options::{Calls, CallsOf};
 use super::prune;
 use super::shared::{CLIENT, refusal};
 use super::style::{self, Refusal};
-use crate::call::{CallFilter, CallInfo, CallState};
+use crate::call::{CallDetails, CallFilter, CallInfo, CallState};
 use crate::config::Environment;
 use crate::control::Connection;
 use crate::outcome::{Code, Outcome};
@@ -217,8 +217,34 @@ pub(super) fn as_text(call: &CallInfo) -> String {
     rows.extend(call.result.as_ref().map(|result| ("result", result.to_string())));
     rows.extend(call.output.clone().map(|output| ("output", output)));
     rows.extend(call.error.as_ref().map(|error| ("error", format!("{}: {}", error.code, error.message))));
+    let details = call.details.as_deref();
+    rows.extend(details.map(of_details).unwrap_or_default());
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    style::table(&rows, None)
+    let parts = details.map(|details| [("stack", &details.stack), ("standard error", &details.stderr)]);
+    let part = |(name, part): (&str, &Option<String>)| {
+        let lines: Vec<String> = part.as_ref()?.lines().map(|line| format!("\n  {}", style::plain(line))).collect();
+        Some(format!("\n{name}:{}\n", lines.concat()))
+    };
+    style::table(&rows, None) + &parts.into_iter().flatten().filter_map(part).collect::<String>()
+}
+
+/// What is written down of a call, in the order in which it happened.
+fn of_details(details: &CallDetails) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    let steps = [("waited", details.queue_ms), ("started a worker", details.start_ms), ("ran", details.run_ms)];
+    let steps = steps.into_iter().chain([("waited for answers", details.asked_ms)]);
+    let steps: Vec<String> =
+        steps.filter_map(|(step, time)| Some(format!("{step} {}", took(time.filter(|time| *time > 0.0)?)))).collect();
+    rows.extend((!steps.is_empty()).then(|| ("steps", steps.join(", "))));
+    rows.extend(details.sent_ms.map(|at| ("sent", ago(at))));
+    rows.extend(details.process.map(|pid| ("process", pid.to_string())));
+    rows.extend(details.folder.clone().map(|folder| ("folder", folder)));
+    rows.extend(details.version.as_deref().map(|version| ("version", short(version).to_owned())));
+    let limit = Duration::from_millis(details.timeout_ms);
+    rows.extend((!limit.is_zero()).then(|| ("time limit", humantime::format_duration(limit).to_string())));
+    rows.extend((!details.effects.is_empty()).then(|| ("effects", details.effects.clone())));
+    rows.extend(details.tries.iter().map(|fault| ("tried before", fault.clone())));
+    rows
 }
 
 pub(super) fn took(milliseconds: f64) -> String {

@@ -6,7 +6,7 @@ use super::shared::{own, refusal};
 use super::style::Refusal;
 use crate::call::{CallFilter, CallInfo};
 use crate::config::Environment;
-use crate::control::{Connection, kept_call};
+use crate::control::{Connection, call_page, kept_call};
 use crate::journal::{Place, RowFilter, SqliteStore, State, Store, StoreError};
 
 /// How many calls are listed if nobody says.
@@ -63,7 +63,7 @@ impl KnownCalls {
             Self::Running(connection) => connection.call("calls.get", &json!({"call": call.call_id})).map_err(refusal),
             Self::Kept(store) => {
                 let row = store.call(&call.call_id).map_err(|error| unreadable(&error))?;
-                Ok(row.as_ref().map_or(call, kept_call))
+                Ok(row.as_ref().map_or(call, call_page))
             }
         }
     }

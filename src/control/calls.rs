@@ -214,7 +214,7 @@ async fn get(client: Arc<Client>, params: One) -> Answer<CallInfo> {
             .await
             .filter(|row| row.state.is_some_and(State::is_final) || seen.is_none()),
     };
-    let found = kept.as_ref().map(history::info).or(seen);
+    let found = kept.as_ref().map(history::page).or(seen);
     found.ok_or_else(|| not_found(format!("there is no call {}; list them with `calls.list`", params.call)))
 }
 
@@ -259,8 +259,17 @@ async fn cancel(client: Arc<Client>, params: One) -> Answer<bool> {
     }
     match history::call(client.control(), &params.call).await {
         Some(row) if row.state.is_some_and(State::is_final) => Ok(false),
+        Some(_) if ask_end(&client, &params.call).await => Ok(true),
         Some(_) => Err(elsewhere(&params.call)),
         None => Err(not_found(format!("there is no call {}; list them with `calls.list`", params.call))),
+    }
+}
+
+async fn ask_end(client: &Arc<Client>, call: &str) -> bool {
+    let why = Cancelled::by(Canceller::Operator).to_string();
+    match client.control().runtime().journal.clone() {
+        Some(journal) => journal.ask_end(call, why).await,
+        None => false,
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::face::Control;
-use crate::call::{CallError, CallFilter, CallInfo, CallState};
+use crate::call::{CallDetails, CallError, CallFilter, CallInfo, CallState};
+use crate::config::call_site::CallSite;
 use crate::journal::{CallRow, Place, RowFilter, State, Store};
-use crate::outcome::Outcome;
+use crate::outcome::{Fault, Metadata, Outcome};
 use crate::telemetry::unix_ms;
 
 /// The most calls of the store that one answer has, and how many if nobody says.
@@ -103,7 +104,35 @@ pub fn info(row: &CallRow) -> CallInfo {
         output: row.output.clone(),
         attempts: row.attempt,
         retry_at_ms: row.retry_at,
+        details: None,
     }
+}
+
+/// The same with all that is written down of it.
+pub fn page(row: &CallRow) -> CallInfo {
+    let fault: Option<Fault> = row.fault.as_deref().and_then(|fault| serde_json::from_str(fault).ok());
+    let fault = fault.map(|fault| fault.details).unwrap_or_default();
+    let metadata: Option<Metadata> = row.metadata.as_deref().and_then(|metadata| serde_json::from_str(metadata).ok());
+    let time = |of: fn(&Metadata) -> f64| metadata.as_ref().map(of);
+    let site = |_: &str| CallSite::read(row.workspace.as_deref(), &Arc::default());
+    let details = CallDetails {
+        version: Some(row.tool_version.clone()).filter(|version| !version.is_empty()),
+        effects: row.effects.clone(),
+        journal: row.level.clone(),
+        folder: row.workspace.as_deref().map(|written| site(written).directory().display().to_string()),
+        timeout_ms: row.timeout_ms,
+        max_retries: row.max_retries,
+        sent_ms: row.started_at,
+        process: row.pid,
+        queue_ms: time(|times| times.queue_ms),
+        start_ms: time(|times| times.start_ms),
+        run_ms: time(|times| times.run_ms),
+        asked_ms: metadata.as_ref().and_then(|times| times.asked_ms),
+        stack: fault.traceback,
+        stderr: fault.stderr,
+        tries: fault.attempts.iter().map(|attempt| format!("{}: {}", attempt.code, attempt.message)).collect(),
+    };
+    CallInfo { details: Some(Box::new(details)), ..info(row) }
 }
 
 fn is_stale(row: &CallRow) -> bool {

@@ -56,7 +56,7 @@ pub(super) fn not_found(message: impl Into<String>) -> ErrorObjectOwned {
 /// The call goes on, but not here.
 pub(super) fn elsewhere(call: &str) -> ErrorObjectOwned {
     let message = format!(
-        "the call {call} goes on in another hostler, or waits to be run again; cancel it where it runs, or once it runs here"
+        "the call {call} goes on in another hostler, and its end cannot be written down; cancel it where it runs"
     );
     error(REFUSED, "RUNS_ELSEWHERE", message)
 }

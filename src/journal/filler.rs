@@ -38,8 +38,11 @@ pub struct Filler {
     spool: Arc<Spool>,
     reader: Reader,
     store: Arc<LazyStore>,
+    /// How often the store had been replaced when the reader was set.
+    replaced: u64,
     /// Up to where the store has it.
     at: watch::Sender<Position>,
+    asked_to_end: watch::Sender<Vec<String>>,
     /// The calls of this process that have not ended, as the store has them.
     open: HashSet<String>,
     beaten: Instant,
@@ -63,14 +66,17 @@ impl Filler {
         spool: Arc<Spool>,
         store: Arc<LazyStore>,
         at: watch::Sender<Position>,
+        asked_to_end: watch::Sender<Vec<String>>,
         environment: Arc<Environment>,
         is_over: Arc<AtomicBool>,
     ) -> Self {
         Self {
             spool,
             reader: Reader::at(Position::default()),
+            replaced: store.replaced(),
             store,
             at,
+            asked_to_end,
             open: HashSet::new(),
             beaten: Instant::now(),
             said: None,
@@ -93,7 +99,12 @@ impl Filler {
             if goes_on {
                 self.spool.gather(GATHER);
             }
-            let done = self.bring().and_then(|()| self.beat()).and_then(|()| self.prune()).and_then(|()| self.tidy());
+            let done = self
+                .bring()
+                .and_then(|()| self.hear())
+                .and_then(|()| self.beat())
+                .and_then(|()| self.prune())
+                .and_then(|()| self.tidy());
             match done {
                 Ok(()) => pause = PAUSES[0],
                 Err(error) => {
@@ -123,6 +134,15 @@ impl Filler {
 
     /// Brings everything that is written to the store.
     fn bring(&mut self) -> Result<(), Failed> {
+        if self.reader.position() != Position::default() {
+            // Opens it anew if it was set aside.
+            self.store.with(|_| Ok(()))?;
+        }
+        if self.replaced != self.store.replaced() {
+            // What another store had is in the spool, as far as it is still there.
+            self.replaced = self.store.replaced();
+            self.reader = Reader::at(Position::default());
+        }
         let until = self.spool.position();
         while self.reader.position() < until {
             let before = self.reader.position();
@@ -174,6 +194,18 @@ impl Filler {
         }
         for (_, path) in done {
             let _ = std::fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    /// Hears of open calls whose end others ask for.
+    fn hear(&mut self) -> Result<(), Failed> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let asked = self.store.with(|store| store.asked_to_end(&self.spool.claim().name))?;
+        if !asked.is_empty() {
+            self.asked_to_end.send_replace(asked);
         }
         Ok(())
     }

@@ -46,6 +46,11 @@ impl<'a> Fold<'a> {
                 change.row.cancelled = Some(one.by.to_owned());
                 change.row.updated_at = one.at_ms;
             }
+            Record::Detached(one) => {
+                change.row.background = true;
+                change.row.workspace = one.workspace.map(str::to_owned).or(change.row.workspace.take());
+                change.row.updated_at = one.at_ms;
+            }
             Record::Printed(one) => {
                 change.printed.push_str(one.text);
                 keep_end(&mut change.printed);

@@ -4,6 +4,9 @@
 //! answer to a client. A thread brings the spool to the [`store`], which all hostlers of a person share. Whoever finds the spool of a
 //! process that is gone recovers it.
 
+#[cfg(feature = "bench")]
+pub mod bench;
+mod codec;
 mod filler;
 mod fold;
 mod kept_outcome;
@@ -34,13 +37,14 @@ use self::place::Left;
 use self::spool::{Position, Spool};
 use self::sync::Syncer;
 use crate::config::{Config, Environment};
+use crate::outcome::{Code, Fault};
 use crate::process::Barrier;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
 
 pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
-pub use self::record::{Accepted, Cancelling, Dispatched, Finished, Id, Printed, Record, Retrying};
+pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying};
 pub use self::recover::Recovered;
 pub use self::retention::{Keep, excess, prune};
 pub use self::state::{Created, State};
@@ -68,6 +72,8 @@ pub struct Journal {
     store: Arc<LazyStore>,
     /// Up to where the store has the spool.
     at: watch::Sender<Position>,
+    /// Calls whose end others have asked for.
+    asked_to_end: watch::Sender<Vec<String>>,
     /// Whose it is.
     environment: Arc<Environment>,
     /// Whether what hostlers that are gone have left was looked at, if that will be.
@@ -102,6 +108,7 @@ impl Journal {
             syncer: Mutex::default(),
             environment,
             at: watch::Sender::new(Position::default()),
+            asked_to_end: watch::Sender::new(Vec::new()),
             has_looked: watch::Sender::new(true),
         })
     }
@@ -209,6 +216,36 @@ impl Journal {
         look(id.to_owned()).await
     }
 
+    /// Asks for the end of a call that another process runs. False if it has ended, or that cannot be written down.
+    pub async fn ask_end(&self, id: &str, why: String) -> bool {
+        let id = id.to_owned();
+        self.on_store(move |store| store.ask_end(&id, &why)).await.unwrap_or_default()
+    }
+
+    /// A call that is this process's now, and that somebody ended before it was run again.
+    pub fn never_begun(&self, row: &CallRow, why: &str) {
+        let mut id = Id::default();
+        let _ = data_encoding::HEXLOWER.decode_mut(row.id.as_bytes(), &mut id);
+        let fault = Fault::new(Code::Cancelled, format!("the call of {} was cancelled: {why}", row.tool_name));
+        self.append(&Record::Finished(Finished {
+            id,
+            at_ms: unix_ms(),
+            state: State::Cancelled.word(),
+            code: Some(fault.code.word()),
+            fault: serde_json::to_string(&fault).ok().as_deref(),
+            attempt: row.attempt,
+            cancelled: Some(why),
+            keeps_arguments: !row.has_secrets,
+            ..Finished::default()
+        }));
+        let _ = self.written();
+    }
+
+    /// The calls of this process whose end others have asked for, each time there are some.
+    pub fn asked_to_end(&self) -> watch::Receiver<Vec<String>> {
+        self.asked_to_end.subscribe()
+    }
+
     /// Waits until the store has what was appended so far, unless that takes long.
     pub async fn caught_up(&self) {
         let _ = self.spool.pass();
@@ -241,6 +278,7 @@ impl Journal {
             Arc::clone(&self.spool),
             Arc::clone(&self.store),
             self.at.clone(),
+            self.asked_to_end.clone(),
             Arc::clone(&self.environment),
             Arc::clone(&self.is_over),
         );

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use super::codec::{Found, read};
 use super::fold::Fold;
 use super::place::Claim;
-use super::record::{Found, read};
 use super::spool::{HEAD, Position};
 use super::store::Batch;
 

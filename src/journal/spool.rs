@@ -204,7 +204,11 @@ impl Spool {
             if state.disk == Disk::Unknown {
                 // Those before were nobody's concern.
                 let segments = self.claim.segments()?;
-                files = segments.iter().map(|(_, path)| File::open(path)).collect::<io::Result<_>>()?;
+                // What is gone is in the store.
+                let opened = segments.iter().map(|(_, path)| File::open(path));
+                let is_there =
+                    |file: &io::Result<File>| !matches!(file, Err(error) if error.kind() == io::ErrorKind::NotFound);
+                files = opened.filter(is_there).collect::<io::Result<_>>()?;
             } else {
                 files.extend(state.file.as_ref().map(File::try_clone).transpose()?);
             }
@@ -227,7 +231,11 @@ impl Spool {
         let mut state = self.state.lock();
         let is_read = state.at == read && state.buffer.is_empty();
         if is_read {
-            state.file = None;
+            let file = state.file.take();
+            if state.disk != Disk::Unknown {
+                state.full.extend(file);
+                state.disk = Disk::Content;
+            }
         }
         is_read
     }
@@ -273,7 +281,8 @@ impl Spool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Dispatched, Found, read};
+    use super::super::codec::{Found, read};
+    use super::super::record::Dispatched;
     use super::*;
     use crate::config::Environment;
 

@@ -311,3 +311,20 @@ async fn nothing_is_left_of_arguments_once_no_call_is_open() {
     journal.end(Duration::from_secs(10)).await;
     assert_eq!((rows(base.path()).len(), files(base.path())), (101, 0), "it goes on in another file");
 }
+
+#[tokio::test]
+async fn a_store_that_takes_the_place_of_another_gets_what_the_spool_still_has() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    begin(&journal, 1, "once", true);
+    journal.caught_up().await;
+    let store = journal.place().store();
+    std::fs::rename(&store, store.with_extension("aside")).unwrap();
+    for _ in 0..2 {
+        finish(&journal, 1);
+        journal.caught_up().await;
+    }
+    let row = journal.call(&data_encoding::HEXLOWER.encode(&[1; 16])).await.unwrap();
+    assert_eq!((row.tool_name.as_str(), row.background, row.state), ("a.b", true, Some(State::Complete)));
+    journal.end(Duration::from_secs(10)).await;
+}

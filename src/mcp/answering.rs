@@ -15,7 +15,7 @@ use super::result::{self, Form};
 use super::round_trips;
 use super::rounds::Continuation;
 use super::session::{McpSession, Refused};
-use super::tasks::{self, Becomes};
+use super::task_questions::TaskQuestions;
 use super::{prompts, resources, subscription};
 use crate::call::{CallRequest, ClientFeatures};
 use crate::config::tool::LargeResult;
@@ -49,8 +49,8 @@ impl McpSession {
             continued.inspect_err(|_| {
                 self.open_requests().lock().remove(id, number);
             })?;
-            if let Some(Becomes::After(after)) = becomes {
-                self.becomes_task_after(id, number, after);
+            if let Some(becomes) = becomes {
+                self.will_become_task(id, number, becomes);
             }
             return Ok(());
         }
@@ -65,20 +65,29 @@ impl McpSession {
             client,
             ..CallRequest::new(name, arguments.unwrap_or_default())
         };
-        if let Some(becomes) = becomes {
-            let client = abilities.map(|abilities| {
-                let (session, task) = (Arc::downgrade(self), Some(tasks::questions(becomes)));
-                Arc::new(McpClient { session, abilities, rules, task }) as Arc<dyn ClientFeatures>
-            });
-            self.start_task((id, number), CallRequest { client, ..request }, responses, becomes);
-            return Ok(());
-        }
+        let questions = becomes.map(|_| TaskQuestions::new());
+        let request = match &questions {
+            Some(task) => {
+                let client = abilities.map(|abilities| {
+                    let (session, task) = (Arc::downgrade(self), Some(Arc::clone(task)));
+                    Arc::new(McpClient { session, abilities, rules, task }) as Arc<dyn ClientFeatures>
+                });
+                CallRequest { client, may_detach: true, ..request }
+            }
+            None => request,
+        };
         self.call_session().start_with(request, |handle| {
             if rules == Rules::Modern {
                 self.begun(&handle, responses);
             }
+            if let Some(questions) = questions {
+                self.round_trips().lock().will_become_task(handle.id(), questions);
+            }
             self.open_requests().lock().set(id, number, Running::Call(handle));
         });
+        if let Some(becomes) = becomes {
+            self.will_become_task(id, number, becomes);
+        }
         Ok(())
     }
 

@@ -67,23 +67,13 @@ impl OpenRequests {
         taken.filter_map(handle).collect()
     }
 
-    /// The background call that answers an open request.
-    pub fn background_call(&self, id: &RequestId, number: u64) -> Option<String> {
+    /// The call that answers an open request.
+    pub fn call_of(&self, id: &RequestId, number: u64) -> Option<CallHandle> {
         let (_, running) = self.of_id.get(id).filter(|(own, _)| *own == number)?;
         match running {
-            Running::Call(handle) if handle.is_background() => Some(handle.id().to_owned()),
+            Running::Call(handle) => Some(handle.observer()),
             _ => None,
         }
-    }
-
-    /// The background calls that answer open requests: nobody else has their ids.
-    pub fn background_calls(&self) -> Vec<CallHandle> {
-        let running = self.of_id.values().map(|(_, running)| running);
-        let handle = |running: &Running| match running {
-            Running::Call(handle) if handle.is_background() => Some(handle.observer()),
-            _ => None,
-        };
-        running.filter_map(handle).collect()
     }
 
     /// Another handle to the call of an open request.

@@ -16,6 +16,7 @@ use super::message;
 use super::open_requests::Running;
 use super::rounds::{Continuation, Effect, Event, Refusal, Responses, Rounds, State};
 use super::session::{McpSession, Refused};
+use super::task_questions::TaskQuestions;
 use crate::call::{Asking, CallHandle, ClientError, Hearing};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
@@ -33,21 +34,37 @@ pub(super) struct RoundTrips {
     askers: HashMap<(String, u32), oneshot::Sender<Value>>,
     /// Calls while no request is open.
     handles: HashMap<String, CallHandle>,
+    /// Where calls ask once they are tasks.
+    tasks: HashMap<String, Arc<TaskQuestions>>,
 }
 
 impl RoundTrips {
     pub fn new() -> Self {
         let mut key = [0; 32];
         let codec = getrandom::fill(&mut key).ok().and_then(|()| RequestStateCodec::try_new(key).ok());
-        Self { rounds: Rounds::new(Instant::now()), codec, askers: HashMap::new(), handles: HashMap::new() }
+        Self {
+            rounds: Rounds::new(Instant::now()),
+            codec,
+            askers: HashMap::new(),
+            handles: HashMap::new(),
+            tasks: HashMap::new(),
+        }
     }
 
     fn step(&mut self, event: Event<'_>) -> Vec<Effect> {
         self.rounds.step(Instant::now(), event)
     }
 
+    /// The call may become a task, which asks there.
+    pub fn will_become_task(&mut self, call: &str, questions: Arc<TaskQuestions>) {
+        self.tasks.insert(call.to_owned(), questions);
+    }
+
     /// The call has ended.
     pub fn ended(&mut self, outcome: &Arc<Outcome>) {
+        if !self.tasks.is_empty() {
+            self.tasks.remove(&outcome.call_id);
+        }
         if !self.rounds.is_empty() {
             // No effect follows.
             let _ = self.step(Event::Ended(outcome));
@@ -75,6 +92,8 @@ enum Deed {
     Release(CallHandle),
     Listen(Hearing, CallReply),
     Answer(CallReply, Arc<Outcome>),
+    Task(CallReply, String),
+    Move(Arc<TaskQuestions>, String, Value, oneshot::Sender<Value>),
 }
 
 /// A question whose answer is waited for. Dropping it withdraws the question.
@@ -176,6 +195,10 @@ impl McpSession {
                 Effect::Resume(call) => {
                     deeds.extend(reply.take().map(|reply| self.resume(&mut trips, &call, reply)).transpose()?);
                 }
+                Effect::Move { call, number, key, request } => {
+                    let moved = trips.tasks.get(&call).cloned().zip(trips.askers.remove(&(call, number)));
+                    deeds.extend(moved.map(|(task, asker)| Deed::Move(task, key, request, asker)));
+                }
                 Effect::Answer(outcome) => deeds.extend(reply.take().map(|reply| Deed::Answer(reply, outcome))),
                 Effect::Refuse(refusal) => return Err(refusal),
             }
@@ -197,6 +220,13 @@ impl McpSession {
                 let listener: Arc<dyn Listener> = Arc::new(reply);
                 hearing.listen(&listener);
             }
+            Deed::Task(reply, call) => {
+                let is_open = self.open_requests().lock().remove(&reply.id, reply.number);
+                if is_open {
+                    self.reply_task(&reply.id, &call);
+                }
+            }
+            Deed::Move(task, key, request, asker) => drop(task.add(&key, request, asker)),
             Deed::Answer(reply, outcome) => self.answer(&reply.id, reply.number, &outcome, reply.rules, &reply.shape),
         }
     }
@@ -221,10 +251,22 @@ impl McpSession {
     fn resume(&self, trips: &mut RoundTrips, call: &str, reply: CallReply) -> Result<Deed, Refusal> {
         let mut open = self.open_requests().lock();
         // A repeated request: the first one is still open.
-        let handle = trips.handles.remove(call).or_else(|| open.join(call)).ok_or(Refusal::HasEnded)?;
+        let Some(handle) = trips.handles.remove(call).or_else(|| open.join(call)) else {
+            // The answer with its id is lost.
+            let is_task = self.service().seen(call).is_some_and(|call| call.background);
+            return if is_task { Ok(Deed::Task(reply, call.to_owned())) } else { Err(Refusal::HasEnded) };
+        };
         let hearing = handle.hearing();
         open.set(&reply.id, reply.number, Running::Call(handle));
         Ok(Deed::Listen(hearing, reply))
+    }
+
+    /// Open questions of a call that becomes a task wait to be asked for from now on.
+    pub fn move_questions(self: &Arc<Self>, call: &str) {
+        let mut trips = self.round_trips().lock();
+        let effects = trips.step(Event::Detached { call });
+        let _ = self.perform(trips, effects, Cause::Other);
+        self.round_trips().lock().tasks.remove(call);
     }
 
     fn gather(self: &Arc<Self>, call: String) {

@@ -85,6 +85,8 @@ pub(super) enum Event<'a> {
     Asked { asking: Asking, request: Value, is_open: bool },
     /// A question needs no answer any more.
     Withdrawn { call: &'a str, number: u32 },
+    /// A call goes on without its requests.
+    Detached { call: &'a str },
     /// The questions of several threads had time to come together.
     Gathered { call: &'a str },
     /// A request continues a call. Its state was signed by this session.
@@ -104,6 +106,8 @@ pub(super) enum Effect {
     Deliver { call: String, number: u32, answer: Value },
     /// Answer the open requests of the call with its open questions.
     Require { call: String, state: State, questions: Map<String, Value> },
+    /// The question waits elsewhere from now on.
+    Move { call: String, number: u32, key: String, request: Value },
     /// The request waits for the call.
     Resume(String),
     /// The request gets this outcome.
@@ -150,6 +154,7 @@ impl Rounds {
                 }
                 Vec::new()
             }
+            Event::Detached { call } => self.detached(call),
             Event::Gathered { call } => self.gathered(now, call).into_iter().collect(),
             Event::Continued { state, request, responses } => match self.continued(now, &state, request, responses) {
                 Ok(effects) => effects,
@@ -196,6 +201,13 @@ impl Rounds {
         (round.tool, round.arguments, round.limit) = (tool, arguments, round.limit.max(limit));
         round.questions.insert(key, Question { number, request });
         std::iter::once(Effect::Numbered(number)).chain(round.gather(&call_id)).collect()
+    }
+
+    fn detached(&mut self, call: &str) -> Vec<Effect> {
+        // The round stays: a request that is repeated still names its call.
+        let questions = self.of_call.get_mut(call).map(|round| std::mem::take(&mut round.questions));
+        let moved = |(key, Question { number, request })| Effect::Move { call: call.to_owned(), number, key, request };
+        questions.into_iter().flatten().map(moved).collect()
     }
 
     fn gathered(&mut self, now: Instant, call: &str) -> Option<Effect> {

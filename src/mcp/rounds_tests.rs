@@ -70,6 +70,7 @@ fn said(effect: &Effect) -> String {
         Effect::Require { questions, .. } => {
             format!("require {}", questions.keys().cloned().collect::<Vec<_>>().join(" "))
         }
+        Effect::Move { number, key, .. } => format!("move {number} {key}"),
         Effect::Resume(_) => "resume".to_owned(),
         Effect::Answer(outcome) => format!("answer {}", outcome.ended.as_ref().unwrap()),
         Effect::Refuse(refusal) => format!("refuse {refusal:?}"),
@@ -117,6 +118,17 @@ fn a_repeat_answers_nothing_that_was_asked_later() {
     assert_eq!(bench.continues(&first, json!({"a": 1})), ["resume"], "it joins the call");
     let second = bench.state();
     assert_eq!(bench.continues(&second, json!({"a": 2}))[..2], ["resume", "deliver 2 2"]);
+}
+
+#[test]
+fn questions_of_a_call_that_goes_on_alone_wait_elsewhere_and_its_requests_still_name_it() {
+    let mut bench = Bench::new();
+    bench.asks(Some("a"));
+    let state = bench.state();
+    assert_eq!(bench.does(Event::Detached { call: "c" }), ["move 1 a"]);
+    assert_eq!(bench.does(Event::Gathered { call: "c" }), [""; 0], "its request is answered otherwise");
+    assert_eq!(bench.continues(&state, json!({"a": 1})), ["resume"]);
+    assert_eq!(bench.does(Event::Detached { call: "another" }), [""; 0]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::stdio::{FarEnd, Reader, Stdio, is_closed};
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
 use crate::process::{Outbox, Signals};
+use crate::telemetry::spawn;
 
 /// The time limit for running calls after the client is gone or a signal arrived.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -144,9 +145,21 @@ async fn finish(session: &Arc<McpSession>, ended: Ended, signals: &Signals) {
         session.cancel_all(&Cancelled::by(by));
     }
     let pools = &session.service().pools;
-    pools.end();
+    // Tasks go on. Where the process ends with its client, its end decides what becomes of them.
+    let has_tasks = session.service().has_detached();
+    if has_tasks {
+        let service = Arc::clone(session.call_session().service());
+        spawn(async move {
+            service.none_detached().await;
+            service.pools.end();
+        });
+    } else {
+        pools.end();
+    }
     let farewell = async {
-        pools.emptied().await;
+        if !has_tasks {
+            pools.emptied().await;
+        }
         // Unfinished calls are answered, if the client reads.
         if !is_drained && timeout(LAST_WORDS, session.drained()).await.is_err() {
             tracing::warn!("the client left answers unread");

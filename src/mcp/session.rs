@@ -353,9 +353,6 @@ impl McpSession {
             recorder.answered(&request_id, &self.outbox);
         }
         match cancelled {
-            Some(Running::Call(handle)) if handle.is_background() => {
-                handle.end(Cancelled { by: Canceller::Client, reason });
-            }
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
             Some(Running::Task(task)) => task.abort(),
             Some(Running::Accepted) | None => {}
@@ -379,11 +376,6 @@ impl McpSession {
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.
     pub async fn drained(&self) {
         self.session.idle().await;
-        // Those that have not become tasks.
-        let begun = self.running.lock().background_calls();
-        for call in begun {
-            call.outcome().await;
-        }
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
         self.outbox.caught_up().await;
@@ -397,10 +389,5 @@ impl McpSession {
     /// Cancels every call of the session.
     pub fn cancel_all(&self, why: &Cancelled) {
         self.session.cancel_all(why);
-        // Those that have not become tasks.
-        let begun = self.running.lock().background_calls();
-        for call in begun {
-            call.end(why.clone());
-        }
     }
 }

@@ -24,9 +24,9 @@ struct Open {
 }
 
 impl TaskQuestions {
-    /// Those of a call that is a task from its beginning, or becomes one.
-    pub fn new(is_task: bool) -> Arc<Self> {
-        Arc::new(Self { is_task: AtomicBool::new(is_task), open: Mutex::default() })
+    /// Those of a call that may become a task.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
     }
 
     pub fn is_task(&self) -> bool {
@@ -40,21 +40,25 @@ impl TaskQuestions {
     /// Asks, and waits for the answer. Dropping the future withdraws the question.
     pub async fn ask(&self, key: Option<&str>, request: Value) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
-        let key = {
-            let mut open = self.open.lock();
-            open.asked += 1;
-            // Never used again: clients remember which they have answered.
-            let key = format!("{}-{}", key.unwrap_or("question"), open.asked);
-            open.questions.insert(key.clone(), (request, sender));
-            key
-        };
+        let key = self.add(key.unwrap_or("question"), request, sender);
         let _withdraws = Withdraw { of: self, key };
         answer.await.ok()
     }
 
+    /// Adds a question whose asker waits. Returns its key.
+    pub fn add(&self, key: &str, request: Value, asker: oneshot::Sender<Value>) -> String {
+        let mut open = self.open.lock();
+        open.asked += 1;
+        // Never used again: clients remember which they have answered.
+        let key = format!("{key}-{}", open.asked);
+        open.questions.insert(key.clone(), (request, asker));
+        key
+    }
+
     /// Those without an answer.
     pub fn open(&self) -> Map<String, Value> {
-        let open = self.open.lock();
+        let mut open = self.open.lock();
+        open.questions.retain(|_, (_, asker)| !asker.is_closed());
         open.questions.iter().map(|(key, (request, _))| (key.clone(), request.clone())).collect()
     }
 
@@ -92,7 +96,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_question_has_a_key_of_its_own_and_one_answer() {
-        let questions = TaskQuestions::new(true);
+        let questions = TaskQuestions::new();
         let ask = |key: Option<&'static str>| {
             let questions = Arc::clone(&questions);
             tokio::spawn(async move { questions.ask(key, json!({"method": "roots/list"})).await })

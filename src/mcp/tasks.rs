@@ -5,25 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ErrorData;
-use rmcp::model::{
-    CreateTaskResult, DetailedTask, ErrorCode, JsonObject, RequestId, RequestMetaObject, TASKS_EXTENSION_ID, Task,
-    TaskPayload, TaskStatus,
-};
-use serde::Deserialize;
+use rmcp::model::{CreateTaskResult, ErrorCode, RequestId, RequestMetaObject, TASKS_EXTENSION_ID, Task, TaskStatus};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::call::{Shape, Terms};
 use super::lifecycle::Rules;
 use super::message;
-use super::open_requests::Running;
-use super::rounds::Responses;
 use super::session::{McpSession, Refused};
-use super::task_questions::TaskQuestions;
-use crate::call::{Begun, CallHandle, CallRequest};
+use crate::call::CallHandle;
+use crate::config::journal::Bodies;
 use crate::config::task::TaskMode;
 use crate::journal::{CallRow, State};
-use crate::outcome::{Cancelled, Canceller, Fault, Metadata, Outcome};
+use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::telemetry::{rfc3339, spawn, unix_ms};
 
 /// How often a client should ask: soon at first, then less often.
@@ -47,9 +42,39 @@ pub(super) struct TaskParams {
     input_responses: Map<String, Value>,
 }
 
+/// How a task stands: the answer to `tasks/get`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Standing {
+    result_type: &'static str,
+    #[serde(flatten)]
+    task: Task,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_requests: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Box<RawValue>>,
+}
+
+impl Standing {
+    fn of(task: Task) -> Self {
+        Self { result_type: "complete", task, input_requests: None, result: None, error: None }
+    }
+}
+
+/// As a request would have been answered: passed on as text, so that long integers stay exact.
+#[derive(Default, Deserialize)]
+struct Answer {
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    error: Option<Box<RawValue>>,
+}
+
 /// What a subscription says of tasks.
 #[derive(Deserialize)]
-pub(super) struct ListensToTasks {
+struct ListensToTasks {
     #[serde(default)]
     notifications: TaskIds,
 }
@@ -59,13 +84,6 @@ pub(super) struct ListensToTasks {
 struct TaskIds {
     #[serde(default)]
     task_ids: Option<Vec<String>>,
-}
-
-impl ListensToTasks {
-    /// Whether it asks for notifications of tasks.
-    pub fn any(&self) -> bool {
-        self.notifications.task_ids.is_some()
-    }
 }
 
 /// Whether a client knows tasks.
@@ -94,7 +112,9 @@ impl McpSession {
         let catalogue = self.service().registry.catalogue();
         let Ok(tool) = catalogue.resolve(name) else { return Ok(None) };
         let settings = &tool.entry.settings;
-        let knows = terms.rules == Rules::Modern && terms.knows_tasks;
+        // The result of a task must be kept.
+        let is_kept = tool.entry.config.journal.bodies.value != Bodies::None;
+        let knows = terms.rules == Rules::Modern && terms.knows_tasks && is_kept;
         Ok(match (settings.task.value, knows) {
             (TaskMode::Required, false) => return Err(needs_tasks(&format!("the tool {}", tool.name))),
             (_, false) => None,
@@ -103,92 +123,45 @@ impl McpSession {
         })
     }
 
-    /// Starts a call that becomes a task. Its listener answers the request if it ends before.
-    pub fn start_task(
-        self: &Arc<Self>,
-        (id, number): (&RequestId, u64),
-        request: CallRequest,
-        responses: Option<Responses>,
-        becomes: Becomes,
-    ) {
-        let (session, id) = (Arc::clone(self), id.clone());
-        spawn(async move {
-            let tool = request.tool.clone();
-            match session.service().start_in_background(request).await {
-                Ok(begun) => session.begun_task((&id, number), begun, responses, becomes),
-                Err(fault) => session.refused_task((&id, number), tool, fault),
-            }
-        });
-    }
-
-    fn begun_task(
-        self: &Arc<Self>,
-        (id, number): (&RequestId, u64),
-        begun: Begun,
-        responses: Option<Responses>,
-        becomes: Becomes,
-    ) {
-        let Some(handle) = begun.handle else {
-            // Another request with its key has made it.
-            let is_open = self.open_requests().lock().remove(id, number);
-            if is_open {
-                self.reply_task(id, &begun.id);
-            }
-            return;
-        };
-        if !self.open_requests().lock().has(id, number) {
-            if !handle.has_ended() {
-                handle.end(Cancelled::by(Canceller::Client));
-            }
-            return;
-        }
-        let call = handle.id().to_owned();
-        self.begun(&handle, responses);
-        self.open_requests().lock().set(id, number, Running::Call(handle));
-        match becomes {
-            Becomes::AtOnce => self.becomes_task(&call),
-            Becomes::After(after) => self.becomes_task_after(id, number, after),
-        }
-    }
-
-    fn refused_task(self: &Arc<Self>, (id, number): (&RequestId, u64), tool: String, fault: Fault) {
-        let outcome = Outcome {
-            call_id: String::new(),
-            tool,
-            ended: Err(fault),
-            latency: Duration::ZERO,
-            metadata: Metadata::default(),
-        };
-        self.answer(id, number, &Arc::new(outcome), Rules::Modern, &Shape::Tool);
-    }
-
-    /// Lets the call of a request become a task if it takes longer. A request that continues a call has as long.
-    pub fn becomes_task_after(self: &Arc<Self>, id: &RequestId, number: u64, after: Duration) {
+    /// Lets the call of a request become a task. A request that continues a call has as long as the first.
+    pub fn will_become_task(self: &Arc<Self>, id: &RequestId, number: u64, becomes: Becomes) {
         let (session, id) = (Arc::downgrade(self), id.clone());
+        let call = self.open_requests().lock().call_of(&id, number);
+        let Some(call) = call else { return };
         spawn(async move {
-            tokio::time::sleep(after).await;
-            let Some(session) = session.upgrade() else { return };
-            let call = session.open_requests().lock().background_call(&id, number);
-            if let Some(call) = call {
+            if let Becomes::After(after) = becomes {
+                let ended = tokio::time::timeout(after, call.outcome()).await;
+                if ended.is_ok() {
+                    return;
+                }
+            }
+            // A question may have answered the request.
+            let has_request = |session: &Self| session.open_requests().lock().has(&id, number);
+            let Some(session) = session.upgrade().filter(|session| has_request(session)) else { return };
+            if session.service().detach(&call).await {
                 session.becomes_task(&call);
             }
         });
     }
 
-    /// The open requests of a call end with its id, and the call goes on.
-    fn becomes_task(&self, call: &str) {
-        let taken = self.open_requests().lock().take_of(call);
-        for (id, handle) in taken {
-            if let Some(client) = handle.client() {
-                client.detached();
-            }
-            self.reply_task(&id, call);
+    /// The open requests of a call end with its id, and the call goes on. What it asks from now on waits for `tasks/get`.
+    fn becomes_task(self: &Arc<Self>, call: &CallHandle) {
+        if let Some(client) = call.client() {
+            client.detached();
+        }
+        self.move_questions(call.id());
+        let taken = self.open_requests().lock().take_of(call.id());
+        call.unheard();
+        for (id, _) in taken {
+            self.reply_task(&id, call.id());
         }
     }
 
-    fn reply_task(&self, id: &RequestId, call: &str) {
+    /// Answers a request with the id of a task.
+    pub fn reply_task(&self, id: &RequestId, call: &str) {
         let now = unix_ms();
-        let task = self.task(call, TaskStatus::Working, [now, now]);
+        let created = self.service().seen(call).map_or(now, |seen| seen.started_ms);
+        let task = self.task(call, TaskStatus::Working, [created, now]);
         self.reply(id, &message::result(id, CreateTaskResult::new(task)));
     }
 
@@ -215,9 +188,7 @@ impl McpSession {
         self.answer_later(id, async move {
             if method == "tasks/get" {
                 let task = session.look_at(&params.task_id).await?;
-                let mut result = serde_json::to_value(task).unwrap_or_default();
-                result["resultType"] = "complete".into();
-                return Ok(message::result(&own, result));
+                return Ok(message::result(&own, task));
             }
             session.steer(&method, params).await?;
             Ok(message::result(&own, json!({"resultType": "complete"})))
@@ -225,7 +196,7 @@ impl McpSession {
     }
 
     /// How a task stands.
-    async fn look_at(self: &Arc<Self>, call: &str) -> Result<DetailedTask, Refused> {
+    async fn look_at(self: &Arc<Self>, call: &str) -> Result<Standing, Refused> {
         let running = self.background_call(call);
         let row = self.service().kept(call).await.filter(|row| row.background);
         let is_final = row.as_ref().is_some_and(|row| row.state.is_some_and(State::is_final));
@@ -234,18 +205,17 @@ impl McpSession {
             (Some(row), _) if is_final => Ok(self.ended_task(&row)),
             (row, Some(handle)) => {
                 let now = unix_ms();
-                let times = row.map_or([now, now], |row| [row.created_at, row.updated_at]);
+                let created = self.service().seen(call).map_or(now, |seen| seen.started_ms);
+                let times = row.map_or([created, now], |row| [row.created_at, row.updated_at]);
                 Ok(self.running_task(&handle, times))
             }
-            // It waits to be run again, or another process runs it, or the store does not know its end yet.
+            // It waits to be run again, or another process runs it.
             (Some(row), None) => {
-                let task = self.task(call, TaskStatus::Working, [row.created_at, row.updated_at]);
-                Ok(DetailedTask::new(task, TaskPayload::Working))
+                Ok(Standing::of(self.task(call, TaskStatus::Working, [row.created_at, row.updated_at])))
             }
             (None, None) => {
                 let seen = seen().ok_or_else(|| unknown(call))?;
-                let task = self.task(call, TaskStatus::Working, [seen.started_ms, unix_ms()]);
-                Ok(DetailedTask::new(task, TaskPayload::Working))
+                Ok(Standing::of(self.task(call, TaskStatus::Working, [seen.started_ms, unix_ms()])))
             }
         }
     }
@@ -254,46 +224,41 @@ impl McpSession {
         self.service().running_anywhere(call).filter(CallHandle::is_background)
     }
 
-    fn running_task(&self, handle: &CallHandle, times: [u64; 2]) -> DetailedTask {
+    fn running_task(&self, handle: &CallHandle, times: [u64; 2]) -> Standing {
         let questions = handle.client().map(|client| client.open_questions()).unwrap_or_default();
-        let payload = match serde_json::from_value(Value::Object(questions.clone())) {
-            Ok(input_requests) if !questions.is_empty() => TaskPayload::InputRequired { input_requests },
-            _ => TaskPayload::Working,
-        };
-        DetailedTask::new(self.task(handle.id(), payload.status(), times), payload)
+        let status = if questions.is_empty() { TaskStatus::Working } else { TaskStatus::InputRequired };
+        let input_requests = (!questions.is_empty()).then_some(questions);
+        Standing { input_requests, ..Standing::of(self.task(handle.id(), status, times)) }
     }
 
-    fn ended_task(self: &Arc<Self>, row: &CallRow) -> DetailedTask {
+    fn ended_task(self: &Arc<Self>, row: &CallRow) -> Standing {
         let mut task = self.task(&row.id, TaskStatus::Completed, [row.created_at, row.updated_at]);
         if row.state == Some(State::Cancelled) {
+            task.status = TaskStatus::Cancelled;
             task.status_message.clone_from(&row.cancelled);
-            return DetailedTask::new(task, TaskPayload::Cancelled);
+            return Standing::of(task);
         }
-        let payload = match self.as_answered(&Arc::new(row.outcome())) {
-            Ok(result) => TaskPayload::Completed { result },
-            Err(error) => {
-                task.status_message.clone_from(&row.error);
-                TaskPayload::Failed { error }
-            }
-        };
-        DetailedTask::new(task, payload)
+        let Answer { result, error } = self.as_answered(&Arc::new(row.outcome()));
+        if result.is_none() {
+            task.status = TaskStatus::Failed;
+            task.status_message.clone_from(&row.error);
+        }
+        Standing { result, error, ..Standing::of(task) }
     }
 
     /// The result or the error with which `tools/call` would have been answered.
-    fn as_answered(self: &Arc<Self>, outcome: &Arc<Outcome>) -> Result<JsonObject, JsonObject> {
-        #[derive(Deserialize)]
-        struct Answer {
-            result: Option<JsonObject>,
-            error: Option<JsonObject>,
-        }
+    fn as_answered(self: &Arc<Self>, outcome: &Arc<Outcome>) -> Answer {
         let line = self.plain_line(&RequestId::Number(0), outcome);
-        let Answer { result, error } = serde_json::from_slice(&line).unwrap_or(Answer { result: None, error: None });
-        result.ok_or_else(|| error.unwrap_or_default())
+        serde_json::from_slice(&line).unwrap_or_default()
     }
 
     /// Passes answers on, or asks for the end of a task. Both may come late: then nothing is to be done.
     async fn steer(&self, method: &str, params: TaskParams) -> Result<(), Refused> {
         let TaskParams { task_id, input_responses } = params;
+        if let Some(key) = input_responses.iter().find_map(|(key, answer)| (!answer.is_object()).then_some(key)) {
+            let text = format!("inputResponses.{key} must be an object, the client's result");
+            return Err(ErrorData::invalid_params(text, None));
+        }
         match self.background_call(&task_id) {
             Some(handle) if method == "tasks/cancel" => handle.end(Cancelled::by(Canceller::Client)),
             Some(handle) => {
@@ -304,23 +269,31 @@ impl McpSession {
             None if self.service().seen(&task_id).is_some_and(|seen| seen.background) => {}
             None => {
                 let row = self.service().kept(&task_id).await.filter(|row| row.background);
-                row.ok_or_else(|| unknown(&task_id))?;
+                let row = row.ok_or_else(|| unknown(&task_id))?;
+                if !row.state.is_some_and(State::is_final) {
+                    self.steer_elsewhere(method, &task_id).await?;
+                }
             }
         }
         Ok(())
     }
+
+    /// A task that this process does not run: its end is asked for in the store, where whoever runs it looks.
+    async fn steer_elsewhere(&self, method: &str, call: &str) -> Result<(), Refused> {
+        if method == "tasks/cancel" && self.service().ask_end(call, &Cancelled::by(Canceller::Client)).await {
+            return Ok(());
+        }
+        let text =
+            format!("the task {call} runs in another hostler, or waits to be run again; try again where it runs");
+        Err(ErrorData::internal_error(text, None))
+    }
 }
 
 fn unknown(call: &str) -> Refused {
-    ErrorData::invalid_params(format!("there is no task {call:?}, or it is not kept any more"), None)
+    ErrorData::invalid_params(format!("there is no task {call:?}, or it is no longer kept"), None)
 }
 
-/// The questions of a call that becomes a task.
-pub(super) fn questions(becomes: Becomes) -> Arc<TaskQuestions> {
-    TaskQuestions::new(becomes == Becomes::AtOnce)
-}
-
-/// What a request says, if its parameters fit.
+/// Whether a subscription asks for notifications of tasks.
 pub(super) fn listens_to_tasks(params: Option<&RawValue>) -> bool {
-    message::params::<ListensToTasks>(params).is_ok_and(|listens| listens.any())
+    message::params::<ListensToTasks>(params).is_ok_and(|listens| listens.notifications.task_ids.is_some())
 }

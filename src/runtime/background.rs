@@ -9,7 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::{Runtime, Workspace};
 use crate::builtin::Builtins;
-use crate::call::{Answer, BackgroundCalls, Begun, CallHandle, CallRequest, Resumed, Session};
+use crate::call::{BackgroundCalls, CallHandle, CallRequest, Resumed, Session};
 use crate::config::call_site::CallSite;
 use crate::config::{Config, ConfigError, Environment};
 use crate::journal::{Claimed, Keyed, digest};
@@ -22,6 +22,14 @@ const WITHOUT_JOURNAL: &str = "background calls need the journal, which is off h
 
 /// How often the journal is asked for a call that another request makes.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// A call that goes on.
+pub struct Begun {
+    /// Its id.
+    pub id: String,
+    /// The call, if it was begun now: one that was made before with its key is not.
+    pub handle: Option<CallHandle>,
+}
 
 /// The background calls of a process.
 pub struct Background {
@@ -78,12 +86,14 @@ impl Background {
             Ok(request) => request,
             Err(first) => return Ok(Begun { id: first, handle: None }),
         };
+        let is_resumed = request.resumed.is_some() && request.key.is_none();
         let hold = runtime.sessions.hold();
         let session = Session::open(Arc::clone(&app.calls));
         let request = CallRequest { background: true, workspace: Some(site.written()), ..request };
         let handle = session.start(request);
         let observer = handle.observer();
-        let forgotten = self.forgotten(&handle).await;
+        // One that was recovered is remembered as it was.
+        let forgotten = if is_resumed { None } else { self.forgotten(&handle).await };
         self.running.send_modify(|count| *count += 1);
         let running = self.running.clone();
         tokio::spawn(async move {
@@ -184,7 +194,13 @@ impl Background {
 }
 
 impl BackgroundCalls for Runtime {
-    fn start(&self, site: CallSite, request: CallRequest) -> Answer<'_, Begun, Fault> {
-        Box::pin(self.background.start(site, request))
+    fn hold(&self, call: CallHandle) {
+        let (hold, running) = (self.sessions.hold(), self.background.running.clone());
+        running.send_modify(|count| *count += 1);
+        tokio::spawn(async move {
+            call.outcome().await;
+            running.send_modify(|count| *count -= 1);
+            drop(hold);
+        });
     }
 }

@@ -3,9 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::Runtime;
 use crate::call::{CallRequest, Caller, Resumed};
 use crate::journal::{CallRow, Journal};
+use crate::outcome::{Cancelled, Canceller};
 use crate::protocol::TraceContext;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
@@ -22,6 +25,7 @@ impl Runtime {
     pub(crate) fn recover(self: &Arc<Self>) {
         let Some(journal) = self.journal.clone() else { return };
         journal.will_recover();
+        tokio::spawn(end_those_asked(Arc::downgrade(self), journal.asked_to_end()));
         let runtime = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(FIRST).await;
@@ -50,6 +54,16 @@ impl Runtime {
     }
 }
 
+/// Ends calls as other hostlers ask.
+async fn end_those_asked(runtime: Weak<Runtime>, mut asked: watch::Receiver<Vec<String>>) {
+    while asked.changed().await.is_ok() {
+        let Some(runtime) = runtime.upgrade() else { return };
+        for id in asked.borrow_and_update().iter() {
+            runtime.watch.cancel(id, Cancelled::by(Canceller::Operator));
+        }
+    }
+}
+
 /// Runs a call again, under its own id. As long as it cannot be begun, such as while its folder's configuration is invalid, it waits.
 async fn go_on(runtime: Weak<Runtime>, row: CallRow) {
     let pause = row.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
@@ -57,6 +71,11 @@ async fn go_on(runtime: Weak<Runtime>, row: CallRow) {
     tokio::time::sleep(Duration::from_millis(pause).min(LONGEST_PAUSE)).await;
     let mut is_said = false;
     while let Some(runtime) = runtime.upgrade() {
+        if let Some(journal) = &runtime.journal
+            && let Some(why) = journal.call(&row.id).await.and_then(|row| row.cancelled)
+        {
+            return journal.never_begun(&row, &why);
+        }
         let site = runtime.background.site(row.workspace.as_deref());
         let Err(fault) = runtime.background.start(site, request(&row)).await else { return };
         if !std::mem::replace(&mut is_said, true) {

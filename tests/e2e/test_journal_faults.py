@@ -2,12 +2,15 @@
 
 import json
 import resource
+import subprocess
+import threading
 import time
 import unittest
 
 from jsonrpcclient import request_json
 
-from harness import write_tool
+from harness import HOSTLER, write_tool
+from storm import held
 from test_journal import Journal, child_of
 from test_shared import until
 
@@ -76,6 +79,27 @@ class Room(Journal):
         self.assertEqual(sorted(self.effects("a")), [str(number) for number in range(8)])
 
 
+class Many(Journal):
+    def test_ten_thousand_wait_for_one_call(self):
+        hostler = self.open()
+        id = self.begin(hostler, "once.note", path=self.path("a"), seconds=2)
+        supervisor = child_of(hostler.process.pid)
+        before = held(supervisor)[1]
+        writer = threading.Thread(target=lambda: [hostler.send(request_json("calls.wait", params={"call": id}, id=1000 + number))
+                                                  for number in range(10_000)])
+        writer.start()
+        answers = [hostler.next() for _ in range(10_000)]
+        writer.join()
+        self.assertEqual({answer["id"] for answer in answers}, set(range(1000, 11_000)))
+        waited = [answer["result"]["result"] for answer in answers if "result" in answer]
+        refused = [answer["error"]["data"]["code"] for answer in answers if "error" in answer]
+        self.assertEqual((set(waited), set(refused)), ({"ran"}, {"BUSY"}), "a connection has 1,024 open requests")
+        self.assertGreater(len(waited), 1000)
+        self.assertLess(held(supervisor)[1] - before, 200)
+        other = self.open()
+        self.assertEqual(self.end(other, id)["result"], "ran")
+
+
 class OthersKeys(Journal):
     def test_whoever_waits_for_a_key_waits_no_longer_than_it_says_and_can_be_cancelled(self):
         first, second = self.open(), self.open()
@@ -91,9 +115,10 @@ class OthersKeys(Journal):
         waits = second.value("calls.start", asked, id=3)["call"]
         self.assertTrue(second.value("calls.cancel", {"call": waits}, id=4))
         self.assertEqual(self.end(second, waits, 5)["error"]["code"], "CANCELLED")
-        elsewhere = second.ask("calls.cancel", {"call": id}, id=6)
-        self.assertEqual(elsewhere.data["code"], "RUNS_ELSEWHERE")
-        self.assertTrue(first.value("calls.cancel", {"call": id}, id=7))
+        self.assertTrue(second.value("calls.cancel", {"call": id}, id=6), "another hostler hears of it")
+        self.assertEqual(self.end(first, id, 7)["error"]["code"], "CANCELLED")
+        self.row(id, "cancelled")
+        self.assertFalse(second.value("calls.cancel", {"call": id}, id=8), "it has ended")
         self.assertEqual(self.effects("a"), ["ran"])
 
     def test_a_client_that_goes_while_its_key_is_taken_blocks_nobody(self):
@@ -105,6 +130,27 @@ class OthersKeys(Journal):
         again = self.open()
         self.assertEqual(self.end(again, again.value("calls.start", asked)["call"])["result"], "ran")
         self.assertEqual(self.effects("a"), ["ran"])
+
+
+class Page(Journal):
+    def test_a_call_tells_what_happened_to_it(self):
+        hostler = self.open()
+        id = hostler.value("calls.start", {"tool": "once.fail", "arguments": {"number": 3}})["call"]
+        self.end(hostler, id)
+        self.row(id, "error")
+        self.kill(hostler)
+        env = self.env(XDG_RUNTIME_DIR=str(self.folder))
+        shown = subprocess.run([HOSTLER, "calls", "show", id, "--json"], env=env, capture_output=True, check=False)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        details = json.loads(shown.stdout)["details"]
+        self.assertEqual((details["effects"], details["journal"], details["folder"]), ("once", "kept", str(self.folder)))
+        self.assertEqual((details["timeout_ms"], details["max_retries"]), (300_000, 0))
+        self.assertRegex(details["version"], "^[0-9a-f]{64}$")
+        self.assertIn('raise ValueError("no %d" % number)', details["stack"])
+        self.assertGreater(details["run_ms"], 0)
+        text = subprocess.run([HOSTLER, "calls", "show", id], env=env, capture_output=True, check=True, text=True).stdout
+        self.assertRegex(text, r"(?m)^steps +waited .*, ran ")
+        self.assertRegex(text, r"(?m)^stack:\n  Traceback")
 
 
 class Secrets(Journal):

@@ -35,6 +35,10 @@ def ask() -> str:
 def fail() -> str:
     raise ValueError("no")
 
+def count() -> int:
+    time.sleep(0.5)
+    return 36893488147419103233
+
 def large() -> str:
     return "x" * 2_000_000
 """
@@ -107,6 +111,47 @@ class Tasks(Journal):
         self.assertTrue(lost["result"]["isError"])
         self.assertIn("OUTCOME_UNKNOWN", lost["result"]["content"][0]["text"])
         self.assertEqual((self.effects("always"), self.effects("safe")), (["ran"], ["ran", "ran"]))
+
+    def test_it_dies_while_a_call_becomes_a_task(self):
+        wire = self.wire(HOSTLER_DIE_AT="call.detached")
+        wire.send(request(1, "tools/call", _meta=KNOWS, name="later_note", arguments={"path": self.path("a"), "seconds": 5}))
+        with self.assertRaises(EOFError):
+            wire.answer(1)
+        self.assertEqual(self.effects("a"), ["ran"])
+        again = self.open()
+        rows = until(lambda: self.rows("state NOT IN ('created', 'running')"))
+        self.assertEqual(rows[0]["code"], "OUTCOME_UNKNOWN", "its client has no id")
+        self.assertEqual(self.effects("a"), ["ran"])
+        self.assertEqual(again.value("calls.list", {"states": ["queued", "running"]}), [])
+
+    def test_a_task_is_cancelled_by_another_hostler_and_before_it_is_run_again(self):
+        wire, other = self.wire(), self.wire()
+        task = self.begin(wire, "safe_note", path=self.path("a"), seconds=60)
+        self.row(task, "running")
+        self.assertEqual(self.ask(other, "tasks/cancel", taskId=task)["result"], {"resultType": "complete"})
+        self.assertEqual(self.until(wire, task)["status"], "cancelled")
+        elsewhere = self.begin(wire, "always_ask")
+        self.until(wire, elsewhere, "input_required")
+        self.row(elsewhere, "running")
+        self.assertEqual(self.ask(other, "tasks/update", taskId=elsewhere, inputResponses={"which-1": {}})["error"]["code"], -32603)
+        task = self.begin(wire, "safe_note", path=self.path("b"), seconds=60)
+        eventually(lambda: self.effects("b"), "it runs")
+        os.killpg(wire.process.pid, signal.SIGKILL)
+        wire.process.wait(PATIENCE)
+        again = self.wire()
+        self.assertEqual(self.look(again, task)["status"], "working")
+        self.assertEqual(self.ask(again, "tasks/cancel", taskId=task)["result"], {"resultType": "complete"})
+        self.assertEqual(self.until(again, task)["status"], "cancelled")
+
+    def test_long_integers_stay_exact(self):
+        wire = self.wire()
+        wire.send(request(1, "tools/call", _meta=KNOWS, name="always_count", arguments={}))
+        task = wire.answer(1)["result"]
+        task = task if task["resultType"] == "task" else None
+        if task:
+            self.until(wire, task["taskId"])
+            wire.send(request(2, "tasks/get", _meta=KNOWS, taskId=task["taskId"]))
+            self.assertEqual(wire.answer(2)["result"]["result"]["structuredContent"]["result"], 36893488147419103233)
 
     def test_a_task_outlives_the_end_of_its_client(self):
         env = self.env(XDG_RUNTIME_DIR=str(self.folder / "run"), XDG_CONFIG_HOME=str(self.folder / "config"))

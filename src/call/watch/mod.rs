@@ -5,6 +5,7 @@
 
 #[cfg(feature = "bench")]
 pub mod bench;
+mod details;
 mod event;
 mod hub;
 mod input;
@@ -37,6 +38,7 @@ use crate::pool::WorkerObserver;
 use crate::registry::Catalogue;
 use crate::telemetry::unix_ms;
 
+pub use self::details::CallDetails;
 pub(super) use self::event::span_of;
 pub use self::event::{CallError, EventFilter, EventKind};
 pub use self::hub::Subscription;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::details::CallDetails;
 use super::event::CallError;
 use crate::call::handle::RunningCall;
 use crate::outcome::{Code, Outcome, milliseconds};
@@ -87,6 +88,9 @@ pub struct CallInfo {
     /// When it is tried again, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<u64>,
+    /// What else is written down of it; only of one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<CallDetails>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -156,7 +160,7 @@ impl EndedCall {
             arguments: fault.and_then(|fault| fault.details.input.clone()),
             started_ms: now_ms.saturating_sub(latency),
             duration: outcome.latency,
-            background: call.is_background,
+            background: call.is_background(),
             attempts: outcome.metadata.attempt.into(),
             is_retried: call.retries.load(Ordering::Relaxed) > 0,
         }
@@ -191,6 +195,7 @@ impl EndedCall {
             output: None,
             attempts: self.attempts,
             retry_at_ms: None,
+            details: None,
         }
     }
 }

@@ -279,11 +279,12 @@ impl RunningCall {
             duration_ms: milliseconds(duration),
             error: None,
             arguments: None,
-            background: self.is_background,
+            background: self.is_background(),
             result: None,
             output: None,
             attempts: self.attempts.load(Ordering::Relaxed).into(),
             retry_at_ms: None,
+            details: None,
         }
     }
 }

@@ -169,6 +169,12 @@ pub trait Store: Send {
     fn take_over(&mut self, from: &str, to: &str, decide: &mut dyn FnMut(&CallRow) -> Change)
     -> Result<(), StoreError>;
 
+    /// Notes that somebody asks for the end of a call. False if it has ended.
+    fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError>;
+
+    /// The calls of a spool whose end was asked for.
+    fn asked_to_end(&mut self, spool: &str) -> Result<Vec<String>, StoreError>;
+
     /// The spools that have such calls.
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
 

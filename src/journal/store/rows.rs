@@ -176,7 +176,7 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
                 retry_count = max(retry_count, ?14), retry_at = ?15, attempt = max(attempt, ?16),
                 duration_us = coalesce(?17, duration_us), cancelled = coalesce(?18, cancelled), metadata = coalesce(?19, metadata),
                 updated_at = ?20, output_stream = coalesce(?21, output_stream), last_heartbeat = coalesce(?13, last_heartbeat),
-                spool = ?22, workspace = coalesce(?23, workspace)
+                spool = ?22, workspace = coalesce(?23, workspace), background = background OR ?25
              WHERE id = ?1 AND (state IN ('created', 'running', 'orphaned', 'stale') OR ?24)",
         )?
         .execute(params![
@@ -204,6 +204,7 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             spool,
             one.workspace,
             one.state.is_some_and(State::is_final),
+            one.background,
         ])?;
     if changed == 0 {
         return Ok(false);

@@ -104,6 +104,11 @@ impl SqliteStore {
         }
     }
 
+    /// The file that is open: device and inode.
+    pub(super) fn file(&self) -> (u64, u64) {
+        self.file
+    }
+
     /// Whether its file still has its name.
     pub(super) fn is_in_its_place(&self) -> bool {
         identity(&self.path).is_ok_and(|file| file == self.file)
@@ -281,6 +286,19 @@ impl Store for SqliteStore {
             apply(&transaction, to, &change)?;
         }
         Ok(transaction.commit()?)
+    }
+
+    fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE tool_calls SET cancelled = ?2 WHERE id = ?1 AND state IN ('created', 'running', 'orphaned', 'stale')";
+        Ok(self.connection.execute(sql, [id, why])? > 0)
+    }
+
+    fn asked_to_end(&mut self, spool: &str) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT id FROM tool_calls WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') \
+                   AND cancelled IS NOT NULL";
+        let mut select = self.connection.prepare_cached(sql)?;
+        let ids = select.query_map([spool], |row| row.get(0))?;
+        Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError> {
