@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::client::ClientFeatures;
+use super::heard::EventSender;
 use super::host::AskContext;
 use super::journaled::Journaled;
 use super::request::{CallRequest, Resumed};
@@ -346,7 +347,7 @@ impl RunningCall {
         }
     }
 
-    fn each(&self, tell: impl Fn(&dyn Listener)) {
+    pub fn each(&self, tell: impl Fn(&dyn Listener)) {
         let listeners = self.listeners.lock().clone();
         for listener in listeners {
             tell(&*listener);
@@ -368,67 +369,6 @@ impl std::fmt::Debug for RunningCall {
             .field("id", &self.id)
             .field("caller", &self.caller)
             .finish_non_exhaustive()
-    }
-}
-
-/// Forwards what happens in the worker to every listener.
-impl Listener for RunningCall {
-    fn note(&self, text: &str) {
-        self.each(|listener| listener.note(text));
-    }
-
-    fn asks(&self, text: &str) {
-        self.watched.asks();
-        self.each(|listener| listener.asks(text));
-    }
-
-    fn goes_on(&self) {
-        self.watched.goes_on();
-        self.each(|listener| listener.goes_on());
-    }
-
-    fn progress(&self, note: &ProgressNote) {
-        self.watch_progress(note);
-        self.each(|listener| listener.progress(note));
-    }
-
-    fn output(&self, stream: &str, text: &str) {
-        self.watch_output(stream, text);
-        self.journal_output(stream, text);
-        self.each(|listener| listener.output(stream, text));
-    }
-
-    fn log(&self, line: &LogLine) {
-        self.each(|listener| listener.log(line));
-    }
-}
-
-/// A listener that writes to a channel.
-struct EventSender(mpsc::Sender<CallEvent>);
-
-impl Listener for EventSender {
-    fn note(&self, text: &str) {
-        let _ = self.0.try_send(CallEvent::Note(text.to_owned()));
-    }
-
-    fn progress(&self, note: &ProgressNote) {
-        let _ = self.0.try_send(CallEvent::Progress(note.clone()));
-    }
-
-    fn output(&self, stream: &str, text: &str) {
-        let _ = self.0.try_send(CallEvent::Output { stream: stream.to_owned(), text: text.to_owned() });
-    }
-
-    fn log(&self, line: &LogLine) {
-        let _ = self.0.try_send(CallEvent::Log(line.clone()));
-    }
-
-    fn ended(&self, outcome: &Arc<Outcome>) {
-        let (sender, outcome) = (self.0.clone(), Arc::clone(outcome));
-        if let Err(mpsc::error::TrySendError::Full(last)) = sender.try_send(CallEvent::Ended(outcome)) {
-            // The outcome is never dropped, however far the reader is behind.
-            tokio::spawn(async move { sender.send(last).await });
-        }
     }
 }
 

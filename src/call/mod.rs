@@ -4,6 +4,7 @@ mod background;
 mod client;
 mod finish;
 mod handle;
+mod heard;
 mod host;
 mod journaled;
 mod keyed;
@@ -21,6 +22,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tries;
+mod under_way;
 mod validate;
 mod waits;
 mod watch;
