@@ -87,7 +87,7 @@ pub(super) enum Command {
     /// The same as `hostler status`
     #[command(hide = true, subcommand)]
     Tool(ToolCommand),
-    /// List the calls of the shared hostler, show one, cancel it, or read what it prints
+    /// List calls, tell what happened to one, cancel it, or read what it prints
     Calls(Calls),
     /// Print what the shared hostler logs and what its tools write
     Logs(Logs),
