@@ -7,6 +7,7 @@ journal in hostler itself, which the storm must see.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -27,7 +28,8 @@ SEATS = 2
 PAUSE = (0.3, 1.6)  # seconds between two strikes
 RATE = 40  # calls a second
 KEYS = 60
-PATIENCE = 90  # seconds until a call that has not ended is lost
+AT_ONCE = 500  # calls that are waited for
+PATIENCE = 60  # seconds without the end of any call until those that have not ended are lost
 STRIKES = ("supervisor", "keeper", "group", "worker", "end")
 # What may be said of a call that has had an effect.
 MAY_HAVE_RUN = {"OUTCOME_UNKNOWN", "PROCESS_KILLED", "TOOL_CRASHED", "CANCELLED", "SHUTTING_DOWN"}
@@ -42,6 +44,7 @@ TOOL = '''# /// script
 # effects = "{effects}"
 # journal = "{level}"
 # idle_timeout = "2s"
+# max_workers = 4
 # ///
 import os, time
 
@@ -217,11 +220,17 @@ class World:
         for seat in seats:
             seat.strike("group", self.chance)
         last, open = Seat(self), sorted(set(self.acknowledged) - set(self.outcomes))
-        for id in open:
-            last.send("calls.wait", {"call": id}, Asked("", 0, method="calls.wait"))
-        limit = time.monotonic() + self.patience
-        while last.open and time.monotonic() < limit and alive(last.process.pid):
+        asked = iter(open)
+        ended, limit = 0, time.monotonic() + self.patience
+        while time.monotonic() < limit and alive(last.process.pid):
+            # A connection has 1,024 open requests at most.
+            for id in itertools.islice(asked, AT_ONCE - len(last.open)):
+                last.send("calls.wait", {"call": id}, Asked("", 0, method="calls.wait"))
+            if not last.open:
+                break
             time.sleep(0.1)
+            if len(self.outcomes) > ended:
+                ended, limit = len(self.outcomes), time.monotonic() + self.patience
         for id in set(open) - set(self.outcomes):
             self.told.fault("lost", id)
         last.strike("end", self.chance)

@@ -43,11 +43,11 @@ class Storm(unittest.TestCase):
         self.assertEqual(told.faults(), [], told)
 
     def test_every_broken_promise_of_the_journal_is_seen(self):
-        seen = {"written-before-said": "lost", "locks-hold": "made twice", "keys-are-taken-once": "keys with two calls"}
-        for promise, words in seen.items():
+        seen = {"written-before-said": ["lost"], "locks-hold": ["lost", "made twice"], "keys-are-taken-once": ["keys with two calls"]}
+        for promise, kinds in seen.items():
             with self.subTest(promise):
-                told = journal_storm.storm(6, seed=2, sabotage=promise, patience=3)
-                self.assertIn(words, " ".join(told.faults()), told)
+                told = journal_storm.storm(8, seed=2, sabotage=promise, patience=3)
+                self.assertTrue(set(kinds) & set(told.faults_of), told)
 
 
 if __name__ == "__main__":
