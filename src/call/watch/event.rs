@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::outcome::Code;
 use crate::protocol::TraceContext;
@@ -79,12 +79,9 @@ impl EventFilter {
     }
 }
 
-/// An event as JSON.
-pub(super) fn as_text(event: &impl Serialize) -> Option<String> {
-    // Most fit: growing step by step would take as long as writing.
-    let mut text = Vec::with_capacity(512);
-    serde_json::to_writer(&mut text, event).ok()?;
-    String::from_utf8(text).ok()
+/// An event as JSON. A text would be read once more to become this.
+pub(super) fn as_json(event: &impl Serialize) -> Option<Box<RawValue>> {
+    to_raw_value(event).ok()
 }
 
 /// What filters look at.

@@ -102,14 +102,14 @@ impl Hub {
     }
 
     /// Passes an event to every subscriber whose filter it matches. It is written only if there is one.
-    pub fn publish(&self, subject: &Subject<'_>, write: impl FnOnce() -> Option<String>) {
+    pub fn publish(&self, subject: &Subject<'_>, write: impl FnOnce() -> Option<Box<RawValue>>) {
         let index = self.index.lock();
         let room = Room::of_one_of(index.all.len());
         let mut write = Some(write);
         let mut event: Option<Arc<RawValue>> = None;
         for queue in index.found(subject) {
             if let Some(write) = write.take() {
-                event = write().and_then(|text| RawValue::from_string(text).ok()).map(Arc::from);
+                event = write().map(Arc::from);
             }
             let Some(event) = &event else { return };
             queue.push(event, room);

@@ -26,7 +26,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use self::event::{PlainEvent, Subject, as_text};
+use self::event::{PlainEvent, Subject, as_json};
 use self::hub::Hub;
 use self::metrics::{MOST_TOOLS, Meters};
 use self::record::Recent;
@@ -86,7 +86,7 @@ impl Watch {
             let subject = Subject { kind: event, call: None, tool: None, tags: &[], session };
             self.hub.publish(&subject, || {
                 let event = PlainEvent { event, time_ms: unix_ms(), session, detail: detail() };
-                as_text(&event)
+                as_json(&event)
             });
         }
     }

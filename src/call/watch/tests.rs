@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use serde_json::value::RawValue;
 
 use super::event::{EventFilter, EventKind, Subject};
 use super::hub::{Batch, Hub, Subscription};
@@ -30,7 +31,7 @@ impl About {
         let (call, tool) = (self.call.as_deref(), self.tool.as_deref());
         let subject = Subject { kind: self.kind, call, tool, tags: &self.tags, session: self.session };
         if hub.wants(self.kind) {
-            hub.publish(&subject, || Some(text.to_owned()));
+            hub.publish(&subject, || RawValue::from_string(text.to_owned()).ok());
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 
 use super::Watch;
-use super::event::{CallError, CallEvent, Detail, EventKind, Subject, Trace, as_text};
+use super::event::{CallError, CallEvent, Detail, EventKind, Subject, Trace, as_json};
 use super::input::{Input, without_secrets};
 use super::metrics::Meter;
 use super::record::{CallFilter, CallInfo, CallState, EndedCall, error_of};
@@ -253,7 +253,7 @@ impl RunningCall {
                 trace: Trace::of(call, caller.trace.as_ref()),
                 detail: detail(),
             };
-            as_text(&event)
+            as_json(&event)
         });
     }
 
