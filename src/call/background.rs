@@ -1,7 +1,5 @@
 //! Calls that go on without their client, as faces let them go and find them again.
 
-use std::sync::Arc;
-
 use super::handle::CallHandle;
 use super::service::CallService;
 use super::watch::CallInfo;
@@ -57,10 +55,6 @@ impl CallService {
 
     /// What is written down of a call, if it is kept.
     pub async fn kept(&self, id: &str) -> Option<CallRow> {
-        let journal = Arc::clone(self.journal.as_ref()?);
-        if self.watch.has_ended(id) {
-            journal.caught_up().await;
-        }
-        journal.call(id).await
+        self.watch.kept(self.journal.as_deref()?, id).await
     }
 }

@@ -127,7 +127,7 @@ impl CallHandle {
         self.call.journal_detach().await
     }
 
-    /// From now on nobody listens.
+    /// Removes all listeners.
     pub(crate) fn unheard(&self) {
         self.call.listeners.lock().clear();
     }

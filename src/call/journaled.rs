@@ -268,7 +268,7 @@ impl RunningCall {
             workspace: site.as_deref(),
         }));
         edge("call.finished");
-        // Nobody's answer follows that of a call that goes on alone.
+        // No answer follows for a call that goes on alone.
         if self.is_background() || !self.answers_behind_journal() {
             let _ = journaled.journal.written();
         }

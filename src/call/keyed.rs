@@ -36,7 +36,7 @@ pub(super) async fn rule(
     let asked = Keyed { tool: tool.to_owned(), key: key.to_owned(), digest: digest(&own), call: running.id.clone() };
     let mut pause = LOOK[0];
     loop {
-        // Never given up half-way: the key would be taken for nobody.
+        // Not cancelled half-way: the key would stay taken without a call.
         let claimed = journal.claim_key(asked.clone()).await.map_err(|why| {
             Fault::new(Code::ResourceExhausted, format!("{why}; a call with an idempotency key needs the journal"))
         })?;

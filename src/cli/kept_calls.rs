@@ -9,7 +9,7 @@ use crate::config::Environment;
 use crate::control::{Connection, call_page, kept_call};
 use crate::journal::{Place, RowFilter, SqliteStore, State, Store, StoreError};
 
-/// How many calls are listed if nobody says.
+/// How many calls are listed by default.
 const USUAL: usize = 1000;
 
 /// Where calls are looked up.

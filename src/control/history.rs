@@ -10,7 +10,7 @@ use crate::journal::{CallRow, Place, RowFilter, State, Store};
 use crate::outcome::{Fault, Metadata, Outcome};
 use crate::telemetry::unix_ms;
 
-/// The most calls of the store that one answer has, and how many if nobody says.
+/// The most calls of the store that one answer has, and how many by default.
 pub(super) const MOST: usize = 10_000;
 pub(super) const USUAL: usize = 1000;
 /// How often the store is read for the end of a call that another process runs.
@@ -26,11 +26,8 @@ fn place(control: &Control) -> Option<Place> {
 
 /// A call of the store.
 pub(super) async fn call(control: &Arc<Control>, id: &str) -> Option<CallRow> {
-    let journal = control.runtime().journal.clone()?;
-    if control.runtime().watch.has_ended(id) {
-        journal.caught_up().await;
-    }
-    journal.call(id).await
+    let runtime = control.runtime();
+    runtime.watch.kept(runtime.journal.as_deref()?, id).await
 }
 
 /// Calls of the store, newest first.
@@ -40,7 +37,6 @@ pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<Ca
         tool: filter.tool.clone(),
         tag: filter.tag.clone(),
         states: filter.states.iter().flatten().flat_map(|state| stored(*state)).copied().collect(),
-        before: None,
         limit: filter.limit.unwrap_or(USUAL).min(MOST),
     };
     // Sessions are numbered anew by each hostler.

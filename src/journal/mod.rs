@@ -81,16 +81,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal of this process, which holds the claim.
-    fn holding(claim: Claim, environment: Arc<Environment>) -> Arc<Self> {
-        Self::new(claim, boot_id(), environment)
-    }
-
-    /// The same if the configuration wants one.
+    /// The journal of this process, which holds the claim, if the configuration wants one.
     pub fn for_config(config: &Config, claim: Option<Claim>) -> Option<Arc<Self>> {
         let claim = claim?;
         if config.journal.enabled.value {
-            return Some(Self::holding(claim, Arc::clone(&config.environment)));
+            return Some(Self::new(claim, boot_id(), Arc::clone(&config.environment)));
         }
         claim.clear();
         None
@@ -206,13 +201,13 @@ impl Journal {
     /// A call that is written down, also by a hostler that was killed just before this one was started.
     pub async fn call(&self, id: &str) -> Option<CallRow> {
         let look = |id: String| self.place().read(move |store| store.call(&id).ok().flatten());
-        if let Some(row) = look(id.to_owned()).await {
-            return Some(row);
+        let has_looked = *self.has_looked.borrow();
+        let found = look(id.to_owned()).await;
+        if found.is_some() || has_looked {
+            return found;
         }
-        if !*self.has_looked.borrow() {
-            let looked = async { self.has_looked.subscribe().wait_for(|has_looked| *has_looked).await.is_ok() };
-            let _ = tokio::time::timeout(LONGEST_LOOK, looked).await;
-        }
+        let looked = async { self.has_looked.subscribe().wait_for(|has_looked| *has_looked).await.is_ok() };
+        let _ = tokio::time::timeout(LONGEST_LOOK, looked).await;
         look(id.to_owned()).await
     }
 

@@ -71,7 +71,7 @@ struct State {
 /// What is on the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Disk {
-    /// Nobody wanted that so far.
+    /// Not asked for so far.
     #[default]
     Unknown,
     /// Everything up to the last time, but a file was begun since.
@@ -202,7 +202,7 @@ impl Spool {
             let mut state = self.state.lock();
             let mut files = std::mem::take(&mut state.full);
             if state.disk == Disk::Unknown {
-                // Those before were nobody's concern.
+                // Earlier segments were not synced.
                 let segments = self.claim.segments()?;
                 // What is gone is in the store.
                 let opened = segments.iter().map(|(_, path)| File::open(path));

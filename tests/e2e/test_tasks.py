@@ -145,13 +145,8 @@ class Tasks(Journal):
 
     def test_long_integers_stay_exact(self):
         wire = self.wire()
-        wire.send(request(1, "tools/call", _meta=KNOWS, name="always_count", arguments={}))
-        task = wire.answer(1)["result"]
-        task = task if task["resultType"] == "task" else None
-        if task:
-            self.until(wire, task["taskId"])
-            wire.send(request(2, "tasks/get", _meta=KNOWS, taskId=task["taskId"]))
-            self.assertEqual(wire.answer(2)["result"]["result"]["structuredContent"]["result"], 36893488147419103233)
+        ended = self.until(wire, self.begin(wire, "always_count"))
+        self.assertEqual(ended["result"]["structuredContent"]["result"], 36893488147419103233)
 
     def test_a_task_outlives_the_end_of_its_client(self):
         env = self.env(XDG_RUNTIME_DIR=str(self.folder / "run"), XDG_CONFIG_HOME=str(self.folder / "config"))

@@ -33,6 +33,7 @@ use self::record::Recent;
 use super::handle::{CallHandle, RunningCall};
 use super::service::CallService;
 use crate::executor::PoolStore;
+use crate::journal::{CallRow, Journal};
 use crate::outcome::{Cancelled, Code};
 use crate::pool::WorkerObserver;
 use crate::registry::Catalogue;
@@ -140,9 +141,13 @@ impl Watch {
         self.recent.lock().get(id).or(running)
     }
 
-    /// Whether it is one of the last calls that ended here.
-    pub fn has_ended(&self, id: &str) -> bool {
-        self.recent.lock().get(id).is_some()
+    /// What is written down of a call, also of one that has just ended here.
+    pub async fn kept(&self, journal: &Journal, id: &str) -> Option<CallRow> {
+        let has_ended = self.recent.lock().get(id).is_some();
+        if has_ended {
+            journal.caught_up().await;
+        }
+        journal.call(id).await
     }
 
     /// A running call, to wait for it and to hear it. Its cancellation is [`Watch::cancel`].

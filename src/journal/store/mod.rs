@@ -130,8 +130,6 @@ pub struct RowFilter {
     pub tool: Option<String>,
     pub tag: Option<String>,
     pub states: Vec<State>,
-    /// Only those that were accepted before this, in milliseconds since 1970.
-    pub before: Option<u64>,
     pub limit: usize,
 }
 

@@ -24,7 +24,7 @@ macro_rules! columns {
 /// What is read of a call.
 pub const COLUMNS: &str = columns!("request, response", "output_stream", "metadata");
 
-/// The same for a list, whose bodies nobody reads.
+/// The same for a list, without bodies.
 pub const LISTED: &str = columns!("substr(request, 1, 2048), NULL", "NULL", "NULL");
 
 /// A call as a row of these.

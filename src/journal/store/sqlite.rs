@@ -361,9 +361,6 @@ impl Store for SqliteStore {
         if let Some(tag) = &filter.tag {
             add("tags IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag.clone().into());
         }
-        if let Some(before) = filter.before {
-            add("created_at < ?", number(before).into());
-        }
         if !filter.states.is_empty() {
             let words: Vec<String> = filter.states.iter().map(|state| format!("'{}'", state.word())).collect();
             conditions.push(format!("state IN ({})", words.join(", ")));

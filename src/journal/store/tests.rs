@@ -99,7 +99,7 @@ fn lists_are_filtered_and_newest_first() {
     assert_eq!(listed(RowFilter { limit: 2, ..all.clone() }), ["06", "05"]);
     assert_eq!(listed(RowFilter { tool: Some("odd.tool".into()), ..all.clone() }), ["05", "03", "01"]);
     assert_eq!(listed(RowFilter { states: vec![State::Complete, State::Error], ..all.clone() }), ["02", "01"]);
-    assert_eq!(listed(RowFilter { tag: Some("x".into()), before: Some(3), ..all.clone() }), ["02", "01"]);
+    assert_eq!(listed(RowFilter { tag: Some("x".into()), id: Some("02".into()), ..all.clone() }), ["02"]);
     assert!(listed(RowFilter { tag: Some("y' OR 1 --".into()), ..all }).is_empty());
 }
 
