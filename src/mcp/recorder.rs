@@ -18,10 +18,11 @@ use super::lifecycle::{Era, Rules};
 use super::message::{self, Incoming};
 use super::record::{LONGEST_TEXT, Left, Record, Slot};
 use super::result::{self, Form};
-use super::session::{LISTS, McpSession};
+use super::session::McpSession;
 use super::subscription::list_changed;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::process::{Outbox, Writer};
+use crate::registry::RoleKind;
 
 /// The method of calls, whose answer is an outcome.
 const CALL: &str = "tools/call";
@@ -200,7 +201,7 @@ impl McpSession {
         }
         if self.is_by_handshake() {
             // Files may have changed in between.
-            for list in LISTS {
+            for list in RoleKind::ALL {
                 self.outbox().send(&message::notification(list_changed(list), json!({})));
             }
         }

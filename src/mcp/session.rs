@@ -1,5 +1,6 @@
 //! One client: its revision, log level, list cursor and running calls. Every line that it sends is processed here.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -49,8 +50,8 @@ pub(super) struct McpSession {
     running: Arc<Mutex<OpenRequests>>,
     /// Open subscriptions, and answers that are being made. Locked only briefly.
     tasks: Mutex<JoinSet<()>>,
-    /// Marks the changes that the client's last lists contained. Locked only briefly.
-    listed: [Mutex<watch::Receiver<u64>>; 3],
+    /// The revisions of the client's last lists.
+    listed: [AtomicU64; 3],
     /// Resources that the client watches. Locked only briefly.
     subscribed: Mutex<Subscribed>,
     /// Offered files that the client was sent a list of. Locked only briefly.
@@ -98,15 +99,12 @@ fn first_id() -> u64 {
     u64::from(u32::from_le_bytes(bytes)) << 16
 }
 
-/// What is listed.
-pub(super) const LISTS: [RoleKind; 3] = [RoleKind::Tool, RoleKind::Resource, RoleKind::Prompt];
-
 /// The reason for a refusal.
 pub(super) type Refused = ErrorData;
 
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox, recorder: Option<Recorder>) -> Arc<Self> {
-        let announcements = LISTS.map(|list| Mutex::new(service.registry.announcements(list)));
+        let listed = RoleKind::ALL.map(|list| AtomicU64::new(*service.registry.announcements(list).borrow()));
         let results = StoredResults::new(&service.config().environment);
         if let Some(journal) = &service.journal {
             outbox.follow(Arc::clone(journal) as _);
@@ -123,7 +121,7 @@ impl McpSession {
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Arc::default(),
             tasks: Mutex::default(),
-            listed: announcements,
+            listed,
             results,
             recorder,
             over: watch::Sender::new(false),
@@ -187,16 +185,18 @@ impl McpSession {
     /// Changes of a list since the client's last list, so that a change between that list and a subscription is
     /// not lost.
     pub fn changes(&self, list: RoleKind) -> Changes {
-        Changes::new(self.listed[list as usize].lock().clone(), self.outbox.clone(), self.over.subscribe())
+        let known = self.listed[list as usize].load(Ordering::Relaxed);
+        let announced = self.service().registry.announcements(list);
+        Changes::new(announced, known, self.outbox.clone(), self.over.subscribe())
     }
 
     /// The catalogue as the files are now, which a list of these shows to the client.
     pub fn catalogue_for(&self, list: RoleKind) -> Arc<Catalogue> {
         let service = self.service();
-        service.registry.refresh_if_changed();
-        self.listed[list as usize].lock().mark_unchanged();
+        let (catalogue, revision) = service.registry.listed(list);
+        self.listed[list as usize].fetch_max(revision, Ordering::Relaxed);
         service.keep_ready();
-        service.registry.catalogue()
+        catalogue
     }
 
     /// Answers a request.
@@ -325,7 +325,7 @@ impl McpSession {
         state.last = LastTerms::default();
         drop(state);
         if is_first {
-            for list in LISTS {
+            for list in RoleKind::ALL {
                 subscription::tell_unasked(list, self.outbox.clone(), self.changes(list));
             }
         }

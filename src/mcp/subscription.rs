@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::message;
 use super::offered::FileList;
-use super::session::{LISTS, McpSession};
+use super::session::McpSession;
 use super::watched::{UPDATED, Watch};
 use crate::process::Outbox;
 use crate::registry::RoleKind;
@@ -33,29 +33,29 @@ const ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 /// The changes for one listener.
 pub(super) struct Changes {
     announced: watch::Receiver<u64>,
+    /// The revision that the client has seen or heard of.
+    known: u64,
     outbox: Outbox,
     /// Whether the session is over.
     over: watch::Receiver<bool>,
 }
 
 impl Changes {
-    /// Changes that the receiver has not seen.
-    pub fn new(announced: watch::Receiver<u64>, outbox: Outbox, over: watch::Receiver<bool>) -> Self {
-        Self { announced, outbox, over }
+    /// Changes since a revision.
+    pub fn new(announced: watch::Receiver<u64>, known: u64, outbox: Outbox, over: watch::Receiver<bool>) -> Self {
+        Self { announced, known, outbox, over }
     }
 
     /// Waits until there is a change and the client reads. Several changes count as one.
     /// `None` once the session is over.
     pub async fn next(&mut self) -> Option<()> {
-        let Self { announced, outbox, over } = self;
+        let Self { announced, known, outbox, over } = self;
         let heard = async {
-            announced.changed().await.ok()?;
+            announced.wait_for(|revision| *revision > *known).await.ok()?;
             if outbox.waiting() > MAX_UNREAD {
-                // Not seen yet, in case this future is dropped.
-                announced.mark_changed();
                 outbox.caught_up().await;
             }
-            announced.mark_unchanged();
+            *known = *announced.borrow();
             Some(())
         };
         tokio::select! {
@@ -90,7 +90,7 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
     };
     let mut files = FileList::new(&session);
     let mut has_files = is_asked_for(RoleKind::Resource) == Some(true);
-    let [mut tools, mut resources, mut prompts] = LISTS.map(|list| session.changes(list));
+    let [mut tools, mut resources, mut prompts] = RoleKind::ALL.map(|list| session.changes(list));
     loop {
         let (list, changed) = tokio::select! {
             uris = watch.next(&session) => {
@@ -133,7 +133,7 @@ mod tests {
         let (ours, mut client) = tokio::io::duplex(16);
         let outbox = Outbox::new(Box::new(ours));
         let (counter, (over, is_over)) = (watch::Sender::new(0_u64), watch::channel(false));
-        let mut changes = Changes::new(counter.subscribe(), outbox.clone(), is_over);
+        let mut changes = Changes::new(counter.subscribe(), 0, outbox.clone(), is_over);
         outbox.send(&vec![b'x'; MAX_UNREAD + 100]);
         let a_while = Duration::from_hours(1);
         for _ in 0..1000 {

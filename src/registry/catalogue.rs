@@ -38,6 +38,11 @@ pub enum RoleKind {
 }
 
 impl RoleKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Tool, Self::Resource, Self::Prompt];
+}
+
+impl RoleKind {
     /// Its word in lists.
     pub const fn word(self) -> &'static str {
         match self {

@@ -37,7 +37,7 @@ pub struct Registry {
     /// What executables answered in this run.
     asked: Mutex<Answers>,
     asking: Arc<AskSignal>,
-    /// Counts the changes that clients see, for each list.
+    /// The revision of each list, once its snapshot is in force.
     announced: [watch::Sender<u64>; 3],
     /// The environment variables that programs do not inherit: configured secrets, and secrets that tools declare.
     pub env_filter: EnvFilter,
@@ -55,6 +55,8 @@ struct Snapshot {
     catalogue: Arc<Catalogue>,
     /// The folders in which files are created and removed.
     folders: Arc<Stamps>,
+    /// Counts the changes that clients see, for each list.
+    revisions: [u64; 3],
 }
 
 impl Registry {
@@ -67,7 +69,7 @@ impl Registry {
     /// tools.
     pub fn with(config: Arc<Config>, cache: Option<Cache>, built_in: Vec<ToolFile>) -> Self {
         let (saving, environment) = (Saving::default(), Arc::clone(&config.environment));
-        let none = Snapshot { catalogue: Arc::default(), folders: Arc::default() };
+        let none = Snapshot { catalogue: Arc::default(), folders: Arc::default(), revisions: [0; 3] };
         let registry = Self {
             basis: RwLock::new(Basis { config, built_in: built_in.into() }),
             cache,
@@ -125,20 +127,26 @@ impl Registry {
         let mut fresh = Some(self.read());
         together(&mut || {
             if let Some(fresh) = fresh.take() {
-                self.install(fresh);
+                self.put_in_force(fresh, |list| match list {
+                    RoleKind::Tool => !is_same_form,
+                    RoleKind::Resource => !is_same_offer,
+                    RoleKind::Prompt => false,
+                });
             }
         });
-        if !is_same_form {
-            self.announced[RoleKind::Tool as usize].send_modify(|count| *count += 1);
-        }
-        if !is_same_offer {
-            self.announced[RoleKind::Resource as usize].send_modify(|count| *count += 1);
-        }
+        self.announce();
     }
 
-    /// Changes whenever clients would see another list of these.
-    pub fn announcements(&self, listed: RoleKind) -> watch::Receiver<u64> {
-        self.announced[listed as usize].subscribe()
+    /// The revisions of a list: another one whenever clients would see another list.
+    pub fn announcements(&self, list: RoleKind) -> watch::Receiver<u64> {
+        self.announced[list as usize].subscribe()
+    }
+
+    /// The catalogue as the files are now, and its revision of a list.
+    pub fn listed(&self, list: RoleKind) -> (Arc<Catalogue>, u64) {
+        self.refresh_if_changed();
+        let current = self.current.read();
+        (Arc::clone(&current.catalogue), current.revisions[list as usize])
     }
 
     /// Finds a tool as its file is now. Every call comes here, so only that tool's own files are looked at; for a name that
@@ -267,7 +275,7 @@ impl Registry {
     }
 
     fn is_current(&self) -> bool {
-        let Snapshot { catalogue, folders } = self.current.read().clone();
+        let Snapshot { catalogue, folders, .. } = self.current.read().clone();
         folders.still_true() && catalogue.files.iter().all(|entry| entry.is_current())
     }
 
@@ -297,20 +305,36 @@ impl Registry {
         let complete =
             |file: &mut ToolFile, version: &[u8; 32]| self.refined.complete(file, version, self.cache.as_ref());
         let catalogue = Catalogue::build(scan, &files, stand_ins, &config, &complete);
-        Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
+        Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders), revisions: [0; 3] }
     }
 
     /// Puts a snapshot in force, and announces it if clients see another list. The caller holds `reading`.
     fn install(&self, fresh: Snapshot) {
+        self.put_in_force(fresh, |_| false);
+        self.announce();
+    }
+
+    /// Puts a snapshot in force. Lists that clients see otherwise, also for another reason, get another revision.
+    fn put_in_force(&self, mut fresh: Snapshot, is_otherwise: impl Fn(RoleKind) -> bool) {
         self.withhold(&fresh);
-        let after = Arc::clone(&fresh.catalogue);
-        let before = std::mem::replace(&mut *self.current.write(), fresh);
-        log_changes(&before.catalogue, &after);
-        self.asking.wake.notify_one();
-        for listed in [RoleKind::Tool, RoleKind::Resource, RoleKind::Prompt] {
-            if !look_alike(listed, &before.catalogue, &after) {
-                self.announced[listed as usize].send_modify(|count| *count += 1);
+        let Snapshot { catalogue: before, mut revisions, .. } = self.current.read().clone();
+        for list in RoleKind::ALL {
+            if is_otherwise(list) || !look_alike(list, &before, &fresh.catalogue) {
+                revisions[list as usize] += 1;
             }
+        }
+        fresh.revisions = revisions;
+        let after = Arc::clone(&fresh.catalogue);
+        *self.current.write() = fresh;
+        log_changes(&before, &after);
+        self.asking.wake.notify_one();
+    }
+
+    /// Announces the revisions in force.
+    fn announce(&self) {
+        let revisions = self.current.read().revisions;
+        for (announced, revision) in self.announced.iter().zip(revisions) {
+            announced.send_if_modified(|known| std::mem::replace(known, revision) != revision);
         }
     }
 

@@ -69,10 +69,10 @@ class OnTheWire(unittest.TestCase):
         return {tool["name"] for tool in wire.answer(number)["result"]["tools"]}
 
     def told(self, wire):
-        """How often the client has been told by the time that a request sent now is answered."""
-        count = sum(note["method"] == CHANGED for note in wire.notes)
+        """What the client has been told by the time that a request sent now is answered."""
+        told = [note for note in wire.notes if note["method"] == CHANGED]
         wire.notes.clear()
-        return count
+        return told
 
     def test_only_a_changed_list_is_announced(self):
         folder = scratch(self)
@@ -83,14 +83,14 @@ class OnTheWire(unittest.TestCase):
             write_tool(folder, "greet", hello("'good day'"))
             self.assertEqual(wire.value(2, "greet.hello"), "good day")
             self.listed(wire, 3)
-            self.assertEqual(self.told(wire), 0)
+            self.assertEqual(self.told(wire), [])
             write_tool(folder, "later", hello())
             wire.until(CHANGED)
             self.assertEqual(wire.value(4, "later.hello"), "hello")
             (folder / "later.py").unlink()
             wire.until(CHANGED)
             self.assertEqual(self.listed(wire, 5), {"greet_hello"})
-            self.assertEqual(self.told(wire), 0)
+            self.assertEqual(self.told(wire), [])
 
     def test_a_session_without_a_handshake_is_told_where_it_asked_and_only_there(self):
         folder = scratch(self)
@@ -100,7 +100,7 @@ class OnTheWire(unittest.TestCase):
             self.assertEqual(self.listed(wire, 1, **meta), {"greet_hello"})
             write_tool(folder, "greet", hello(more="def bye(): ...\n"))
             self.assertEqual(self.listed(wire, 2, **meta), {"greet_hello", "greet_bye"})
-            self.assertEqual(self.told(wire), 0)
+            self.assertEqual(self.told(wire), [])
             wire.send(request(3, "subscriptions/listen", notifications={"toolsListChanged": True}, **meta))
             acknowledged = wire.until("notifications/subscriptions/acknowledged")
             self.assertEqual(acknowledged["params"]["notifications"], {"toolsListChanged": True})
@@ -108,10 +108,11 @@ class OnTheWire(unittest.TestCase):
             self.assertEqual(self.listed(wire, 4, **meta), {"greet_hello"})
             self.assertEqual(wire.until(CHANGED)["params"]["_meta"][SUBSCRIPTION], 3)
             wire.send(line(method="notifications/cancelled", params={"requestId": 3}))
+            self.assertEqual(self.listed(wire, 5, **meta), {"greet_hello"}, "and the cancellation is read")
             write_tool(folder, "later", hello())
-            self.assertEqual(self.listed(wire, 5, **meta), {"greet_hello", "later_hello"})
-            self.listed(wire, 6, **meta)
-            self.assertEqual(self.told(wire), 0)
+            self.assertEqual(self.listed(wire, 6, **meta), {"greet_hello", "later_hello"})
+            self.listed(wire, 7, **meta)
+            self.assertEqual(self.told(wire), [])
 
     def test_what_changed_between_the_list_and_the_wish_to_hear_of_it_is_told(self):
         folder = scratch(self)
