@@ -161,7 +161,7 @@ class Interrupted(unittest.TestCase):
                 asks.kill()
                 asks.wait()
                 try:
-                    eventually(gone(*asked), "it is gone, and what it started", limit=1)
+                    eventually(gone(*asked), "it is gone, and what it started")
                 finally:
                     for pid in filter(alive, asked):
                         os.kill(pid, signal.SIGKILL)
