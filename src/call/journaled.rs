@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::handle::RunningCall;
+use super::kept_source;
 use super::request::CallRequest;
 use super::retries::usual_retries;
 use super::watch::without_secrets;
@@ -68,6 +69,9 @@ impl RunningCall {
         // A background call that is not remembered would be none.
         if level == JournalLevel::Off && !request.background && !request.may_detach && request.key.is_none() {
             return;
+        }
+        if let Some(tool) = tool {
+            kept_source::keep(journal, &tool.entry);
         }
         let id = bytes_of(&self.id);
         // Also those of the call that makes it.

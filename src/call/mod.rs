@@ -7,6 +7,7 @@ mod handle;
 mod heard;
 mod host;
 mod journaled;
+mod kept_source;
 mod keyed;
 mod layer;
 mod nesting;

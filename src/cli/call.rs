@@ -287,7 +287,7 @@ pub(super) fn report(outcome: &Outcome, dress: OutputFormat, feedback: &Feedback
 }
 
 /// A string as it is, anything else as indented JSON.
-fn readable(raw: &str) -> String {
+pub(super) fn readable(raw: &str) -> String {
     serde_json::from_str(raw).unwrap_or_else(|_| indented(raw))
 }
 

@@ -240,6 +240,9 @@ fn of_details(details: &CallDetails) -> Vec<(&'static str, String)> {
     rows.extend(details.process.map(|pid| ("process", pid.to_string())));
     rows.extend(details.folder.clone().map(|folder| ("folder", folder)));
     rows.extend(details.version.as_deref().map(|version| ("version", short(version).to_owned())));
+    rows.extend(details.source.clone().map(|source| ("source", source)));
+    rows.extend(details.lock.clone().map(|lock| ("lock", lock)));
+    rows.extend(details.config.clone().map(|config| ("configuration", config)));
     let limit = Duration::from_millis(details.timeout_ms);
     rows.extend((!limit.is_zero()).then(|| ("time limit", humantime::format_duration(limit).to_string())));
     rows.extend((!details.effects.is_empty()).then(|| ("effects", details.effects.clone())));

@@ -7,7 +7,7 @@ use super::style::Refusal;
 use crate::call::{CallFilter, CallInfo};
 use crate::config::Environment;
 use crate::control::{Connection, call_page, kept_call};
-use crate::journal::{Place, RowFilter, SqliteStore, State, Store, StoreError};
+use crate::journal::{KeptSources, Place, RowFilter, SqliteStore, State, Store, StoreError};
 
 /// How many calls are listed by default.
 const USUAL: usize = 1000;
@@ -17,7 +17,7 @@ pub(super) enum KnownCalls {
     /// The shared hostler, which also reads the journal.
     Running(Connection),
     /// The journal alone.
-    Kept(SqliteStore),
+    Kept(SqliteStore, KeptSources),
 }
 
 impl KnownCalls {
@@ -26,15 +26,16 @@ impl KnownCalls {
         if let Some(connection) = own(environment)? {
             return Ok(Some(Self::Running(connection)));
         }
-        let store = SqliteStore::open_to_read(&Place::of(environment).store()).map_err(|error| unreadable(&error))?;
-        Ok(store.map(Self::Kept))
+        let place = Place::of(environment);
+        let store = SqliteStore::open_to_read(&place.store()).map_err(|error| unreadable(&error))?;
+        Ok(store.map(|store| Self::Kept(store, place.sources())))
     }
 
     /// Those that match, the newest first.
     pub fn list(&mut self, filter: &CallFilter) -> Result<Vec<CallInfo>, Refusal> {
         match self {
             Self::Running(connection) => connection.call("calls.list", filter).map_err(refusal),
-            Self::Kept(store) => {
+            Self::Kept(store, _) => {
                 let is_open = filter.states.is_some();
                 let states = if is_open { vec![State::Created, State::Running] } else { Vec::new() };
                 let limit = filter.limit.unwrap_or(USUAL);
@@ -61,9 +62,9 @@ impl KnownCalls {
     fn whole(&mut self, call: CallInfo) -> Result<CallInfo, Refusal> {
         match self {
             Self::Running(connection) => connection.call("calls.get", &json!({"call": call.call_id})).map_err(refusal),
-            Self::Kept(store) => {
+            Self::Kept(store, sources) => {
                 let row = store.call(&call.call_id).map_err(|error| unreadable(&error))?;
-                Ok(row.as_ref().map_or(call, call_page))
+                Ok(row.as_ref().map_or(call, |row| call_page(row, sources)))
             }
         }
     }
@@ -72,7 +73,7 @@ impl KnownCalls {
     pub fn running(&mut self) -> Result<&mut Connection, Refusal> {
         match self {
             Self::Running(connection) => Ok(connection),
-            Self::Kept(_) => {
+            Self::Kept(..) => {
                 Err(Refusal::not_found("no shared hostler is running", "a client's `hostler serve` starts one"))
             }
         }

@@ -20,6 +20,8 @@ mod new;
 mod options;
 mod prune;
 mod remove;
+mod replay;
+mod replay_test;
 mod rpc;
 mod shared;
 mod show;
@@ -188,6 +190,10 @@ async fn run(
         Command::SharedHost => attach::host(Arc::clone(&environment), claim.take()).await,
         Command::Status(args) | Command::Tool(ToolCommand::Status(args)) => shared::status(args, &environment),
         Command::Calls(args) => calls::run(args, &environment),
+        Command::Replay(args) => {
+            let open = |wanted: &ConfigOptions, folder: &Path| self::open(&options, wanted, folder, || None);
+            replay::run(args, &environment, &asked, &directory, open).await
+        }
         Command::Token(args) => http::token(args, &environment),
         Command::Logs(args) => logs::run(args, &environment),
         Command::Top => top::run(&environment).await,

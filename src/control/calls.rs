@@ -214,7 +214,10 @@ async fn get(client: Arc<Client>, params: One) -> Answer<CallInfo> {
             .await
             .filter(|row| row.state.is_some_and(State::is_final) || seen.is_none()),
     };
-    let found = kept.as_ref().map(history::page).or(seen);
+    let found = match kept {
+        Some(row) => Some(history::read_page(client.control(), row).await),
+        None => seen,
+    };
     found.ok_or_else(|| not_found(format!("there is no call {}; list them with `calls.list`", params.call)))
 }
 

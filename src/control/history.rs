@@ -1,14 +1,17 @@
 //! Calls of earlier hostlers, and of others: what the store has.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::face::Control;
 use crate::call::{CallDetails, CallError, CallFilter, CallInfo, CallState};
 use crate::config::call_site::CallSite;
-use crate::journal::{CallRow, Place, RowFilter, State, Store};
+use crate::environment::lock_file;
+use crate::journal::{CallRow, KeptSources, Place, RowFilter, State, Store};
 use crate::outcome::{Fault, Metadata, Outcome};
 use crate::telemetry::unix_ms;
+use crate::threads::blocking_or_here;
 
 /// The most calls of the store that one answer has, and how many by default.
 pub(super) const MOST: usize = 10_000;
@@ -28,6 +31,12 @@ fn place(control: &Control) -> Option<Place> {
 pub(super) async fn call(control: &Arc<Control>, id: &str) -> Option<CallRow> {
     let runtime = control.runtime();
     runtime.watch.kept(runtime.journal.as_deref()?, id).await
+}
+
+/// Its page.
+pub(super) async fn read_page(control: &Arc<Control>, row: CallRow) -> CallInfo {
+    let Some(place) = place(control) else { return info(&row) };
+    blocking_or_here(move || page(&row, &place.sources())).await
 }
 
 /// Calls of the store, newest first.
@@ -105,17 +114,23 @@ pub fn info(row: &CallRow) -> CallInfo {
 }
 
 /// The same with all that is written down of it.
-pub fn page(row: &CallRow) -> CallInfo {
+pub fn page(row: &CallRow, sources: &KeptSources) -> CallInfo {
     let fault: Option<Fault> = row.fault.as_deref().and_then(|fault| serde_json::from_str(fault).ok());
     let fault = fault.map(|fault| fault.details).unwrap_or_default();
     let metadata: Option<Metadata> = row.metadata.as_deref().and_then(|metadata| serde_json::from_str(metadata).ok());
     let time = |of: fn(&Metadata) -> f64| metadata.as_ref().map(of);
-    let site = |_: &str| CallSite::read(row.workspace.as_deref(), &Arc::default());
+    let site = row.workspace.as_deref().map(|written| CallSite::read(Some(written), &Arc::default()));
+    let config = site.as_ref().and_then(|site| site.options().config.as_deref());
+    let text = |path: &Path| path.display().to_string();
+    let source = sources.of(&row.tool_version, row.created_at);
     let details = CallDetails {
         version: Some(row.tool_version.clone()).filter(|version| !version.is_empty()),
         effects: row.effects.clone(),
         journal: row.level.clone(),
-        folder: row.workspace.as_deref().map(|written| site(written).directory().display().to_string()),
+        folder: site.as_ref().map(|site| text(site.directory())),
+        config: config.map(text),
+        lock: source.as_ref().filter(|kept| kept.has_lock).map(|kept| text(&lock_file(&kept.folder.join(&kept.name)))),
+        source: source.map(|kept| text(&kept.folder)),
         timeout_ms: row.timeout_ms,
         max_retries: row.max_retries,
         sent_ms: row.started_at,

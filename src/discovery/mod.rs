@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
@@ -37,6 +38,14 @@ pub use reader::Answers;
 pub use scan::scan;
 pub use scan::{FolderProblem, Scan, scan_all};
 pub use uri_template::{Match, UriTemplate};
+
+/// What identifies the content of a tool file of this kind: for its path, its text.
+pub fn fingerprint_of(kind: Kind) -> fn(&Path, &[u8]) -> [u8; 32] {
+    match kind {
+        Kind::Executable => |path, _| executable::fingerprint(path),
+        Kind::Python | Kind::Internal | Kind::Builtin => |_, text| Sha256::digest(text).into(),
+    }
+}
 
 /// One tool file. What depends on its place or on other files is not stored in the cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -11,6 +11,6 @@ mod turn;
 mod uv;
 
 pub use settings::{EnvironmentSettings, Progress};
-pub use spec::EnvironmentSpec;
+pub use spec::{EnvironmentSpec, lock_file};
 pub use store::{Environments, Lease, Pruned, installed_modules};
 pub use uv::{IndexProblem, OLDEST_UV, UvCache};

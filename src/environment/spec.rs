@@ -56,9 +56,7 @@ impl EnvironmentSpec {
 
     /// The lock that the author keeps beside the file, if any.
     pub fn lock_file(&self) -> PathBuf {
-        let mut name = self.file.file_name().unwrap_or_default().to_owned();
-        name.push(".lock");
-        self.file.with_file_name(name)
+        lock_file(&self.file)
     }
 
     /// The environment's name: two tool files with the same needs share one.
@@ -89,6 +87,13 @@ fn as_comment(toml: &str) -> String {
         block.push('\n');
     }
     block + "# ///\n"
+}
+
+/// Where the lock of a tool file is, if it has one.
+pub fn lock_file(file: &Path) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    file.with_file_name(name)
 }
 
 #[cfg(test)]

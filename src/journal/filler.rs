@@ -231,7 +231,8 @@ impl Filler {
         // Settings that cannot be read say nothing: then everything stays.
         if let Ok(config) = Config::of_person(&options) {
             let keep = Keep::from(&config.journal);
-            let gone = prune(&self.store, keep, unix_ms(), || !self.is_over.load(Ordering::Acquire))?;
+            let sources = self.spool.claim().place().sources();
+            let gone = prune(&self.store, &sources, keep, unix_ms(), || !self.is_over.load(Ordering::Acquire))?;
             if gone > 0 {
                 tracing::debug!(gone, "calls are kept no longer");
             }

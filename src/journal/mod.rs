@@ -17,6 +17,7 @@ mod reader;
 mod record;
 mod recover;
 mod retention;
+mod sources;
 mod spool;
 mod state;
 mod store;
@@ -47,6 +48,7 @@ pub use self::place::{Claim, Place};
 pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying};
 pub use self::recover::Recovered;
 pub use self::retention::{Keep, excess, prune};
+pub use self::sources::{KeptSources, Source};
 pub use self::state::{Created, State};
 pub use self::store::{CallRow, LazyStore, RowFilter, SqliteStore, Store, StoreError};
 

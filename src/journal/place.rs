@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::io::Errno;
 
+use super::sources::KeptSources;
 use super::store::SqliteStore;
 use crate::config::Environment;
 use crate::config::environment::state;
@@ -59,6 +60,11 @@ impl Place {
     /// The store.
     pub fn store(&self) -> PathBuf {
         self.0.join("calls.db")
+    }
+
+    /// The sources of called tools.
+    pub fn sources(&self) -> KeptSources {
+        KeptSources::new(self.0.join("sources"))
     }
 
     /// The spools of a key.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::sources::KeptSources;
 use super::store::{LazyStore, Store, StoreError};
 use crate::config::journal::JournalSettings;
 
@@ -57,8 +58,14 @@ pub fn excess(held: Held, keep: Keep, now_ms: u64) -> Excess {
     Excess { before_ms: now_ms.saturating_sub(time), count: too_many.max(too_large).min(held.calls) }
 }
 
-/// Removes them, as long as `goes_on` says so. Returns how many went.
-pub fn prune(store: &LazyStore, keep: Keep, now_ms: u64, goes_on: impl Fn() -> bool) -> Result<u64, StoreError> {
+/// Removes them, and the sources that no other call needs, as long as `goes_on` says so. Returns how many calls went.
+pub fn prune(
+    store: &LazyStore,
+    sources: &KeptSources,
+    keep: Keep,
+    now_ms: u64,
+    goes_on: impl Fn() -> bool,
+) -> Result<u64, StoreError> {
     let mut left = excess(store.with(Store::held)?, keep, now_ms);
     let mut gone = 0;
     while goes_on() {
@@ -72,6 +79,10 @@ pub fn prune(store: &LazyStore, keep: Keep, now_ms: u64, goes_on: impl Fn() -> b
         }
     }
     store.with(|store| store.tidied(now_ms))?;
+    if goes_on() {
+        let needed = store.with(Store::versions)?;
+        sources.prune(|version| needed.contains(version));
+    }
     Ok(gone)
 }
 

@@ -32,6 +32,8 @@ pub struct FileEntry {
     pub(super) only_remembered: AtomicBool,
     /// Whether the registry knows that it has answered a call.
     pub(super) is_known_good: AtomicBool,
+    /// Whether its source is kept, or cannot be.
+    pub is_source_kept: AtomicBool,
 }
 
 impl FileEntry {
@@ -62,6 +64,7 @@ impl FileEntry {
             stamps,
             only_remembered,
             is_known_good: AtomicBool::default(),
+            is_source_kept: AtomicBool::default(),
         }
     }
 

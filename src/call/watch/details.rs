@@ -16,6 +16,15 @@ pub struct CallDetails {
     /// The working directory of the client's hostler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// The configuration that the client's hostler was started with, if it named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// The folder in which its source is kept: the tool file, its helpers and its lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The lock of its dependencies, as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
     /// Its time limit in milliseconds; 0 for none.
     pub timeout_ms: u64,
     /// How often it may be tried again.

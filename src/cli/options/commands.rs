@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
@@ -106,81 +106,6 @@ pub(in crate::cli) struct Logs {
     /// Print JSON, an object for each line
     #[arg(long)]
     pub json: bool,
-}
-
-/// `hostler calls`
-#[derive(Debug, Args)]
-pub(in crate::cli) struct Calls {
-    #[command(subcommand)]
-    pub what: Option<CallsOf>,
-    /// Print JSON
-    #[arg(long, global = true)]
-    pub json: bool,
-}
-
-/// What `hostler calls` does; without one of them it lists.
-#[derive(Debug, clap::Subcommand)]
-pub(in crate::cli) enum CallsOf {
-    /// List calls that run, then calls that have ended, newest first
-    List {
-        /// Only calls of this tool, by its full name
-        #[arg(long, value_name = "TOOL")]
-        tool: Option<String>,
-        /// Only calls that have not ended
-        #[arg(long)]
-        running: bool,
-        /// At most so many
-        #[arg(long, value_name = "COUNT", default_value_t = 20)]
-        limit: usize,
-    },
-    /// Show all that is known of a call
-    Show {
-        /// Its id, or the beginning of it
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-    },
-    /// Wait for the end of a background call, and print its result as `hostler call` does
-    Wait {
-        /// Its id, or the beginning of it
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-        /// Stop waiting after this time, such as 30s
-        #[arg(long, value_name = "TIME", value_parser = limit)]
-        timeout: Option<Duration>,
-    },
-    /// Make a call that has ended again, as a background call, and print its id
-    Retry {
-        /// Its id, or the beginning of it
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-    },
-    /// Cancel a running call
-    Cancel {
-        /// Its id, or the beginning of it
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-    },
-    /// Print what a call has printed, or what a running one prints from now on to its end
-    Output {
-        /// Its id, or the beginning of it
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        id: String,
-        /// Go on to its end
-        #[arg(long, short)]
-        follow: bool,
-    },
-    /// Remove calls that have ended, as hostler does by itself once an hour
-    Prune {
-        /// How long calls are kept from their end, such as 7d; else what `journal.keep` says
-        #[arg(long, value_name = "TIME", value_parser = duration)]
-        keep: Option<Duration>,
-        /// How many calls are kept, the newest; else what `journal.keep_calls` says
-        #[arg(long, value_name = "COUNT")]
-        keep_calls: Option<u64>,
-        /// Only say how many calls would go
-        #[arg(long)]
-        dry_run: bool,
-    },
 }
 
 /// `hostler status`
@@ -371,13 +296,13 @@ pub(in crate::cli) struct Warm {
 
 #[derive(Debug, thiserror::Error)]
 #[error("expected {0}")]
-struct Expected(&'static str);
+pub(super) struct Expected(&'static str);
 
-fn duration(text: &str) -> Result<Duration, Expected> {
+pub(super) fn duration(text: &str) -> Result<Duration, Expected> {
     parse_duration(text).ok_or(Expected("a duration such as 30s, 5m or 1h"))
 }
 
-fn limit(text: &str) -> Result<Duration, Expected> {
+pub(super) fn limit(text: &str) -> Result<Duration, Expected> {
     duration(text).and_then(|time| if time.is_zero() { Err(Expected("more than 0, such as 30s")) } else { Ok(time) })
 }
 

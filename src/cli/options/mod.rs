@@ -1,5 +1,6 @@
 //! The command line's commands and global options.
 
+mod calls;
 mod commands;
 
 use std::path::PathBuf;
@@ -9,9 +10,10 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub(super) use self::calls::{Calls, CallsOf, Replay};
 pub(super) use self::commands::{
-    Builtin, Call, Calls, CallsOf, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind,
-    Open, Remove, Rpc, Serve, Show, Status, Token, Warm,
+    Builtin, Call, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind, Open, Remove, Rpc,
+    Serve, Show, Status, Token, Warm,
 };
 use super::arguments;
 use crate::config::ConfigOptions;
@@ -89,6 +91,9 @@ pub(super) enum Command {
     Tool(ToolCommand),
     /// List calls, tell what happened to one, cancel it, or read what it prints
     Calls(Calls),
+    /// Make a call that has ended again, with its source and arguments, and show what differs
+    #[command(after_help = help(include_str!("../help/replay.txt")))]
+    Replay(Replay),
     /// Print what the shared hostler logs and what its tools write
     Logs(Logs),
     /// Watch the shared hostler on a terminal: its workers, calls, rates and events; cancel and restart by key

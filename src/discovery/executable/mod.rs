@@ -114,7 +114,7 @@ fn missing(path: &Path, error: &std::io::Error) -> Diagnosis {
 }
 
 /// Identifies a version of an executable.
-fn fingerprint(path: &Path) -> [u8; 32] {
+pub(super) fn fingerprint(path: &Path) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(path.as_os_str().as_encoded_bytes());
     hash.update(format!("{:?}", Stamp::of(path)));

@@ -9,6 +9,8 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Claimed, Keyed};
@@ -178,6 +180,9 @@ pub trait Store: Send {
 
     /// How much there is.
     fn held(&mut self) -> Result<Held, StoreError>;
+
+    /// The versions of tools that its calls are of.
+    fn versions(&mut self) -> Result<HashSet<String>, StoreError>;
 
     /// How many calls go with this.
     fn count(&mut self, excess: Excess, now_ms: u64) -> Result<u64, StoreError>;

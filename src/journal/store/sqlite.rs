@@ -1,5 +1,6 @@
 //! The store in a file of its own, for all hostlers of a person.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -310,6 +311,12 @@ impl Store for SqliteStore {
 
     fn held(&mut self) -> Result<Held, StoreError> {
         Ok(kept::held(&self.connection)?)
+    }
+
+    fn versions(&mut self) -> Result<HashSet<String>, StoreError> {
+        let mut found = self.connection.prepare_cached("SELECT DISTINCT tool_version FROM tool_calls")?;
+        let versions = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(versions)
     }
 
     fn count(&mut self, excess: Excess, now_ms: u64) -> Result<u64, StoreError> {

@@ -5,6 +5,7 @@ use crate::journal::fold::Fold;
 use crate::journal::keys::REMEMBERED_MS;
 use crate::journal::record::{Accepted, Dispatched, Finished, Printed, Record, Retrying};
 use crate::journal::retention::{Keep, excess, prune};
+use crate::journal::sources::KeptSources;
 
 fn store() -> (tempfile::TempDir, SqliteStore) {
     let folder = tempfile::tempdir().unwrap();
@@ -206,6 +207,7 @@ fn left(store: &mut SqliteStore) -> Vec<String> {
 fn old_calls_go_and_open_ones_and_those_with_a_key_that_counts_stay() {
     let (folder, mut store) = store();
     let lazy = LazyStore::new(folder.path().join("calls.db"));
+    let sources = KeptSources::new(folder.path().join("sources"));
     let old = NOW - 100_001;
     import(&mut store, &at(1, old, "complete", None), 1);
     import(&mut store, &[accepted(2, 5)], 2);
@@ -214,10 +216,10 @@ fn old_calls_go_and_open_ones_and_those_with_a_key_that_counts_stay() {
     import(&mut store, &at(5, NOW - 99_999, "complete", None), 5);
     let left_over = excess(store.held().unwrap(), KEEP, NOW);
     assert_eq!(store.count(left_over, NOW).unwrap(), 2);
-    assert_eq!(prune(&lazy, KEEP, NOW, || false).unwrap(), 0, "it was told to stop");
-    assert_eq!(prune(&lazy, KEEP, NOW, || true).unwrap(), 2);
+    assert_eq!(prune(&lazy, &sources, KEEP, NOW, || false).unwrap(), 0, "it was told to stop");
+    assert_eq!(prune(&lazy, &sources, KEEP, NOW, || true).unwrap(), 2);
     assert_eq!(left(&mut store), ["02", "03", "05"]);
-    assert_eq!(prune(&lazy, Keep { calls: 0, ..KEEP }, NOW, || true).unwrap(), 1);
+    assert_eq!(prune(&lazy, &sources, Keep { calls: 0, ..KEEP }, NOW, || true).unwrap(), 1);
     assert_eq!(left(&mut store), ["02", "03"]);
 }
 
@@ -225,6 +227,7 @@ fn old_calls_go_and_open_ones_and_those_with_a_key_that_counts_stay() {
 fn the_first_to_end_go_until_the_rest_is_few_and_small_enough() {
     let (folder, mut store) = store();
     let lazy = LazyStore::new(folder.path().join("calls.db"));
+    let sources = KeptSources::new(folder.path().join("sources"));
     for number in 0_u32..2000 {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&number.to_be_bytes());
@@ -233,10 +236,10 @@ fn the_first_to_end_go_until_the_rest_is_few_and_small_enough() {
         let ended = Finished { id, at_ms: NOW, state: "failed", keeps_arguments: true, ..Finished::default() };
         import(&mut store, &[Record::Accepted(begun), Record::Finished(ended)], u64::from(number));
     }
-    assert_eq!(prune(&lazy, Keep { calls: 1900, ..KEEP }, NOW, || true).unwrap(), 100);
+    assert_eq!(prune(&lazy, &sources, Keep { calls: 1900, ..KEEP }, NOW, || true).unwrap(), 100);
     let held = store.held().unwrap();
     assert!(held.calls == 1900 && held.bytes > 2_000_000, "{held:?}");
-    prune(&lazy, Keep { bytes: 1_000_000, ..KEEP }, NOW, || true).unwrap();
+    prune(&lazy, &sources, Keep { bytes: 1_000_000, ..KEEP }, NOW, || true).unwrap();
     let small = store.held().unwrap();
     assert!(small.bytes <= 1_100_000 && small.calls > 500, "{small:?}");
     assert!(
