@@ -185,6 +185,10 @@ impl RunningCall {
     /// It may begin: what must be known of it is where it must be. Otherwise says why it may not.
     pub async fn journal_admits(&self) -> Result<(), Fault> {
         let Some(journaled) = self.journaled.get() else { return Ok(()) };
+        let others_rely_on_it = journaled.journal.is_shared() && (self.is_background() || journaled.is_keyed);
+        if others_rely_on_it && !journaled.is_synced() {
+            return journaled.remembered().await.map_err(|why| not_begun(&why));
+        }
         if journaled.is_synced() {
             // It counts as begun from here on: whoever reads the disk cannot know how far it was.
             self.journal_dispatch(None, false)?;
@@ -301,7 +305,11 @@ impl Journaled {
         if !self.is_kept {
             return Err(no_room());
         }
-        if self.is_synced() { self.journal.synced().await } else { self.journal.written() }
+        if self.is_synced() {
+            self.journal.synced().await?;
+        }
+        // Other machines cannot read the spool.
+        if self.journal.is_shared() { self.journal.in_store().await } else { self.journal.written() }
     }
 
     fn is_synced(&self) -> bool {

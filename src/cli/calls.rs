@@ -123,7 +123,7 @@ pub(super) fn no_call(tool: Option<&str>) -> String {
 }
 
 /// Prints what was kept of a call's output, or what it prints from now on.
-fn output(mut known: KnownCalls, id: &str, follows: bool, environment: &Environment) -> Result<(), Refusal> {
+fn output(mut known: KnownCalls, id: &str, follows: bool, environment: &Arc<Environment>) -> Result<(), Refusal> {
     let call = known.one(id)?;
     if !follows && let Some(output) = &call.output {
         style::part(&style::plain(output));

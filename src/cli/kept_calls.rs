@@ -1,5 +1,7 @@
 //! The calls that commands look up: those of the shared hostler if one runs, else those that the journal has.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::shared::{own, refusal};
@@ -7,7 +9,7 @@ use super::style::Refusal;
 use crate::call::{CallFilter, CallInfo};
 use crate::config::Environment;
 use crate::control::{Connection, call_page, kept_call};
-use crate::journal::{KeptSources, Place, RowFilter, SqliteStore, State, Store, StoreError};
+use crate::journal::{KeptSources, LazyStore, Place, RowFilter, State, StoreAddress, StoreError};
 
 /// How many calls are listed by default.
 const USUAL: usize = 1000;
@@ -17,18 +19,17 @@ pub(super) enum KnownCalls {
     /// The shared hostler, which also reads the journal.
     Running(Connection),
     /// The journal alone.
-    Kept(SqliteStore, KeptSources),
+    Kept(Box<LazyStore>, KeptSources),
 }
 
 impl KnownCalls {
     /// `None` if no hostler runs and none has written a journal.
-    pub fn find(environment: &Environment) -> Result<Option<Self>, Refusal> {
+    pub fn find(environment: &Arc<Environment>) -> Result<Option<Self>, Refusal> {
         if let Some(connection) = own(environment)? {
             return Ok(Some(Self::Running(connection)));
         }
-        let place = Place::of(environment);
-        let store = SqliteStore::open_to_read(&place.store()).map_err(|error| unreadable(&error))?;
-        Ok(store.map(|store| Self::Kept(store, place.sources())))
+        let store = LazyStore::to_read(StoreAddress::of(environment)).map_err(|error| unreadable(&error))?;
+        Ok(store.map(|store| Self::Kept(Box::new(store), Place::of(environment).sources())))
     }
 
     /// Those that match, the newest first.
@@ -41,7 +42,8 @@ impl KnownCalls {
                 let limit = filter.limit.unwrap_or(USUAL);
                 let (id, tool) = (filter.call.clone(), filter.tool.clone());
                 let wanted = RowFilter { id, tool, states, limit, ..RowFilter::default() };
-                Ok(store.calls(&wanted).map_err(|error| unreadable(&error))?.iter().map(kept_call).collect())
+                let rows = store.with(|store| store.calls(&wanted)).map_err(|error| unreadable(&error))?;
+                Ok(rows.iter().map(kept_call).collect())
             }
         }
     }
@@ -63,7 +65,7 @@ impl KnownCalls {
         match self {
             Self::Running(connection) => connection.call("calls.get", &json!({"call": call.call_id})).map_err(refusal),
             Self::Kept(store, sources) => {
-                let row = store.call(&call.call_id).map_err(|error| unreadable(&error))?;
+                let row = store.with(|store| store.call(&call.call_id)).map_err(|error| unreadable(&error))?;
                 Ok(row.as_ref().map_or(call, |row| call_page(row, sources)))
             }
         }

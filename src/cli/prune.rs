@@ -9,7 +9,7 @@ use serde_json::json;
 use super::kept_calls::unreadable;
 use super::style::{self, Refusal};
 use crate::config::{Config, ConfigOptions, Environment};
-use crate::journal::{Keep, KeptSources, LazyStore, Place, Store, StoreError, excess, prune};
+use crate::journal::{Keep, KeptSources, LazyStore, Place, StoreAddress, StoreError, excess, prune};
 use crate::telemetry::unix_ms;
 use crate::words::plural;
 
@@ -23,9 +23,8 @@ pub(super) fn run(
     let options = ConfigOptions { environment: Arc::clone(environment), ..ConfigOptions::default() };
     let usual = Keep::from(&Config::of_person(&options)?.journal);
     let keep = Keep { time: time.unwrap_or(usual.time), calls: calls.unwrap_or(usual.calls), ..usual };
-    let place = Place::of(environment);
-    let (store, sources) = (LazyStore::new(place.store()), place.sources());
-    let has_store = store.path().exists();
+    let (store, sources) = (LazyStore::new(StoreAddress::of(environment)), Place::of(environment).sources());
+    let has_store = store.address().may_exist();
     let done =
         if has_store { pruned(&store, &sources, keep, is_dry).map_err(|error| unreadable(&error))? } else { (0, 0) };
     let (gone, left) = done;
@@ -40,7 +39,7 @@ pub(super) fn run(
 
 /// How many calls went, or would go, and how many are left.
 fn pruned(store: &LazyStore, sources: &KeptSources, keep: Keep, is_dry: bool) -> Result<(u64, u64), StoreError> {
-    let (held, now) = (store.with(Store::held)?, unix_ms());
+    let (held, now) = (store.with(|store| store.held())?, unix_ms());
     let gone = if is_dry {
         store.with(|store| store.count(excess(held, keep, now), now))?
     } else {

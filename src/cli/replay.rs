@@ -34,7 +34,7 @@ pub(super) struct Recorded {
 
 pub(super) async fn run(
     args: &Replay,
-    environment: &Environment,
+    environment: &Arc<Environment>,
     asked: &ConfigOptions,
     here: &Path,
     open: impl FnOnce(&ConfigOptions, &Path) -> Result<Workspace, Refusal>,
@@ -67,7 +67,7 @@ pub(super) async fn run(
 }
 
 /// The call, which must have ended and have its arguments.
-fn recorded(id: &str, environment: &Environment) -> Result<Recorded, Refusal> {
+fn recorded(id: &str, environment: &Arc<Environment>) -> Result<Recorded, Refusal> {
     let Some(mut known) = KnownCalls::find(environment)? else {
         return Err(Refusal::not_found(
             "no call was written down",

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::origin::Setting;
+use toml::de::DeValue;
+
+use super::origin::{Diagnosis, Setting};
 use super::section::Section;
-use super::value::{ByteCount, Word};
+use super::value::{ByteCount, FromToml, Word};
 
 /// What is kept of the arguments and results of calls that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +36,8 @@ pub struct JournalSettings {
     pub enabled: Setting<bool>,
     /// What is kept of them.
     pub bodies: Setting<Bodies>,
+    /// The server that has the store, instead of a file of the person.
+    pub store: Option<Setting<String>>,
     /// How long calls that have ended are kept.
     pub keep: Setting<Duration>,
     /// How many calls are kept.
@@ -47,6 +51,7 @@ impl JournalSettings {
         let settings = Self {
             enabled: section.take("enabled").unwrap_or(Setting::default_value(true)),
             bodies: section.take("bodies").unwrap_or(Setting::default_value(Bodies::Needed)),
+            store: section.take_as("store", server),
             keep: section.take("keep").unwrap_or(Setting::default_value(KEEP)),
             keep_calls: section.take("keep_calls").unwrap_or(Setting::default_value(KEEP_CALLS)),
             keep_size: section.take("keep_size").unwrap_or(Setting::default_value(KEEP_SIZE)),
@@ -54,4 +59,16 @@ impl JournalSettings {
         section.finish(false);
         settings
     }
+}
+
+/// The address of a PostgreSQL server. It may have a password, which no message repeats.
+fn server(value: &DeValue<'_>) -> Result<String, Diagnosis> {
+    let text = String::from_toml(value)?;
+    let is_url = ["postgres://", "postgresql://"].iter().any(|begin| text.starts_with(begin));
+    let names_a_host = || text.parse::<postgres::Config>().is_ok_and(|config| !config.get_hosts().is_empty());
+    if is_url && names_a_host() {
+        return Ok(text);
+    }
+    let fix = "write one like \"postgres://user@host/database\"; a password may be in the variable PGPASSWORD";
+    Err(Diagnosis::new("expected the address of a PostgreSQL database", fix))
 }

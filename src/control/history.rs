@@ -8,7 +8,7 @@ use super::face::Control;
 use crate::call::{CallDetails, CallError, CallFilter, CallInfo, CallState};
 use crate::config::call_site::CallSite;
 use crate::environment::lock_file;
-use crate::journal::{CallRow, KeptSources, Place, RowFilter, State, Store};
+use crate::journal::{CallRow, KeptSources, Place, RowFilter, State};
 use crate::outcome::{Fault, Metadata, Outcome};
 use crate::telemetry::unix_ms;
 use crate::threads::blocking_or_here;
@@ -52,8 +52,8 @@ pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<Ca
     if filter.session.is_some() {
         return Vec::new();
     }
-    let Some(place) = place(control) else { return Vec::new() };
-    let rows = place.read(move |store| store.calls(&wanted).ok()).await.unwrap_or_default();
+    let Some(journal) = &control.runtime().journal else { return Vec::new() };
+    let rows = journal.read(move |store| store.calls(&wanted).ok()).await.unwrap_or_default();
     rows.iter().map(info).collect()
 }
 

@@ -8,7 +8,7 @@ use super::place::{Claim, Place};
 use super::record::{Accepted, Finished, Id, Record};
 use super::recover;
 use super::spool::Position;
-use super::store::{LazyStore, Store, StoreError};
+use super::store::{LazyStore, StoreAddress, StoreError};
 use crate::config::Environment;
 
 /// So many calls are written at once.
@@ -22,7 +22,7 @@ fn person(folder: &Path) -> Environment {
 pub fn leave(folder: &Path, ended: u32, open: u32) -> Result<(), StoreError> {
     let place = Place::of(&person(folder));
     let _ = std::fs::create_dir_all(place.folder());
-    let store = LazyStore::new(place.store());
+    let store = LazyStore::new(StoreAddress::File(place.store()));
     let all: Vec<u32> = (0..ended + open).collect();
     for some in all.chunks(AT_ONCE as usize) {
         let mut fold = Fold::new("boot");
@@ -45,7 +45,7 @@ pub fn leave(folder: &Path, ended: u32, open: u32) -> Result<(), StoreError> {
 pub fn recovery(folder: &Path) -> Option<(Duration, usize)> {
     let own = Claim::take(&person(folder), "bench").ok()?;
     let began = Instant::now();
-    let recovered = recover::recover(&own, "boot", &LazyStore::new(own.place.store()));
+    let recovered = recover::recover(&own, "boot", &LazyStore::new(StoreAddress::File(own.place.store())));
     let took = began.elapsed();
     own.clear();
     recovered.trouble.is_none().then_some((took, recovered.to_run.len()))

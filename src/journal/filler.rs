@@ -11,7 +11,7 @@ use super::reader::{Read, ReadError, Reader};
 use super::retention::{Keep, prune};
 use super::spool::{Position, Spool};
 use super::state::State;
-use super::store::{Batch, LazyStore, SqliteStore, Store, StoreError};
+use super::store::{Batch, LazyStore, Store, StoreError};
 use crate::config::{Config, ConfigOptions, Environment};
 use crate::process::edge;
 use crate::telemetry::unix_ms;
@@ -189,7 +189,7 @@ impl Filler {
         let at = self.reader.position().segment;
         let segments = self.spool.claim().segments().map_err(ReadError::from)?;
         let done: Vec<_> = segments.into_iter().filter(|(number, _)| *number < at).collect();
-        if done.is_empty() || !self.store.with(Store::synced)? {
+        if done.is_empty() || !self.store.with(|store| store.synced())? {
             return Ok(());
         }
         for (_, path) in done {
@@ -248,7 +248,7 @@ impl Filler {
         }
         self.tidied = Some(Instant::now());
         let at = self.reader.position();
-        if self.spool.turn_over(at) && self.store.with(Store::erased)? {
+        if self.spool.turn_over(at) && self.store.with(|store| store.erased())? {
             self.reader.close();
             for (_, path) in self.spool.claim().segments().map_err(ReadError::from)? {
                 // Records may have come meanwhile: those are in a later one.
@@ -264,7 +264,7 @@ impl Filler {
     fn forget(&mut self) -> bool {
         let name = &self.spool.claim().name;
         // Without a store, there was nothing to bring.
-        let forget = |store: &mut SqliteStore| {
+        let forget = |store: &mut dyn Store| {
             // Also those that it recovered, and that did not run yet.
             let is_done = store.open_calls(name)?.is_empty() && store.synced()?;
             if is_done { store.forget(name).map(|()| true) } else { Ok(false) }

@@ -50,12 +50,14 @@ pub use self::recover::Recovered;
 pub use self::retention::{Keep, excess, prune};
 pub use self::sources::{KeptSources, Source};
 pub use self::state::{Created, State};
-pub use self::store::{CallRow, LazyStore, RowFilter, SqliteStore, Store, StoreError};
+pub use self::store::{CallRow, LazyStore, RowFilter, Store, StoreAddress, StoreError};
 
 /// How long the store is waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// How long the first look at what others left may take, for who waits for it.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// How long a server may take to accept a call.
+const ACCEPTANCE: Duration = Duration::from_secs(5);
 /// The pause while another process recovers a spool.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -72,6 +74,8 @@ pub struct Journal {
     syncer: Mutex<Option<Arc<Syncer>>>,
     /// The store. Its thread fills it, keys are taken in it, and recovery works on it.
     store: Arc<LazyStore>,
+    /// Another connection to a server, which nothing waits for that is read.
+    reading: Option<Arc<LazyStore>>,
     /// Up to where the store has the spool.
     at: watch::Sender<Position>,
     /// Calls whose end others have asked for.
@@ -95,8 +99,10 @@ impl Journal {
 
     /// The same in this boot.
     fn new(claim: Claim, boot: String, environment: Arc<Environment>) -> Arc<Self> {
+        let address = StoreAddress::of(&environment);
         Arc::new(Self {
-            store: Arc::new(LazyStore::new(claim.place.store())),
+            reading: address.is_shared().then(|| Arc::new(LazyStore::new(address.clone()))),
+            store: Arc::new(LazyStore::new(address)),
             spool: Arc::new(Spool::new(claim, boot)),
             is_over: Arc::default(),
             filling: Mutex::default(),
@@ -193,7 +199,7 @@ impl Journal {
     /// Works on the store, on a thread.
     async fn on_store<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
         let store = Arc::clone(&self.store);
         let working = blocking(move || store.with(work));
@@ -202,7 +208,7 @@ impl Journal {
 
     /// A call that is written down, also by a hostler that was killed just before this one was started.
     pub async fn call(&self, id: &str) -> Option<CallRow> {
-        let look = |id: String| self.place().read(move |store| store.call(&id).ok().flatten());
+        let look = |id: String| self.read(move |store| store.call(&id).ok().flatten());
         let has_looked = *self.has_looked.borrow();
         let found = look(id.to_owned()).await;
         if found.is_some() || has_looked {
@@ -211,6 +217,37 @@ impl Journal {
         let looked = async { self.has_looked.subscribe().wait_for(|has_looked| *has_looked).await.is_ok() };
         let _ = tokio::time::timeout(LONGEST_LOOK, looked).await;
         look(id.to_owned()).await
+    }
+
+    /// Reads the store on a thread. `None` if there is none, or it cannot be read.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut dyn Store) -> Option<T> + Send + 'static,
+    ) -> Option<T> {
+        let Some(reading) = &self.reading else { return self.place().read(read).await };
+        let store = Arc::clone(reading);
+        let reading = blocking(move || {
+            let read = store.with(|store| Ok(read(store)));
+            read.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?
+        });
+        reading.ok()?.await
+    }
+
+    /// Whether other machines use the store as well.
+    pub fn is_shared(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// Waits until the store has what was appended so far. Says why that cannot be.
+    pub async fn in_store(&self) -> Result<(), String> {
+        self.spool.pass()?;
+        let (until, mut at) = (self.spool.position(), self.at.subscribe());
+        self.spool.hurry();
+        let is_there = tokio::time::timeout(ACCEPTANCE, at.wait_for(|at| *at >= until)).await;
+        match is_there {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(format!("{} does not take it", self.store.address())),
+        }
     }
 
     /// Asks for the end of a call that another process runs. False if it has ended, or that cannot be written down.
@@ -263,7 +300,8 @@ impl Journal {
         let recovered = recover::recover(self.spool.claim(), self.spool.boot(), &self.store);
         self.has_taken_over.fetch_or(!recovered.to_run.is_empty(), Ordering::Relaxed);
         self.has_looked.send_replace(true);
-        if !self.is_filling.load(Ordering::Relaxed) {
+        // A lease is only looked at by who has been connected for as long.
+        if !self.is_filling.load(Ordering::Relaxed) && !self.is_shared() {
             self.store.close();
         }
         recovered

@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::io::Errno;
 
 use super::sources::KeptSources;
-use super::store::SqliteStore;
+use super::store::{SqliteStore, Store};
 use crate::config::Environment;
 use crate::config::environment::state;
 use crate::process::is_broken;
@@ -113,7 +113,7 @@ impl Place {
     /// Reads the store on a thread. `None` if there is none, or it cannot be read.
     pub async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&mut SqliteStore) -> Option<T> + Send + 'static,
+        read: impl FnOnce(&mut dyn Store) -> Option<T> + Send + 'static,
     ) -> Option<T> {
         let path = self.store();
         let reading = blocking(move || {

@@ -7,12 +7,15 @@ use super::place::{Claim, Left, PlaceError};
 use super::plan::{Plan, plan};
 use super::reader::Reader;
 use super::state::State;
-use super::store::{CallRow, Change, LazyStore, Store, StoreError};
+use super::store::{CallRow, Change, LazyStore, StoreError};
 use crate::process::{edge, end_stray};
 use crate::telemetry::unix_ms;
 
 /// How long a process that a dead hostler left has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// No machine's boot.
+const ELSEWHERE: &str = "elsewhere";
 
 /// What was done.
 #[derive(Debug, Default)]
@@ -49,7 +52,7 @@ pub fn recover(own: &Claim, boot: &str, store: &LazyStore) -> Recovered {
         let done = one(own, &lock, boot, store, &mut recovered);
         recovered.trouble = done.err().or(recovered.trouble.take());
     }
-    if store.path().exists() {
+    if store.address().may_exist() {
         let done = gone(own, boot, store, &mut recovered);
         recovered.trouble = done.err().or(recovered.trouble.take());
     }
@@ -76,7 +79,7 @@ fn one(
     settle(own, &claim.name, boot, store, recovered)?;
     edge("recovery.after-plan");
     // Its files are all there is of it until the store is on the disk.
-    if store.with(Store::synced)? {
+    if store.with(|store| store.synced())? {
         store.with(|store| store.forget(&claim.name))?;
         edge("recovery.before-clearing");
         claim.clear();
@@ -86,7 +89,9 @@ fn one(
 
 /// Recovers the calls of spools whose files are gone altogether.
 fn gone(own: &Claim, boot: &str, store: &LazyStore, recovered: &mut Recovered) -> Result<(), RecoveryError> {
-    for name in store.with(Store::open_spools)? {
+    // What is in the spool of another machine is not known here: as after a loss of power.
+    let boot = if store.address().is_shared() { ELSEWHERE } else { boot };
+    for name in store.with(|store| store.open_spools())? {
         // Asked after the store: whoever begins a spool makes its files first.
         if name != own.name && own.place.left(&name).map_err(|source| failed(&own.folder, source))? == Left::Nothing {
             settle(own, &name, boot, store, recovered)?;

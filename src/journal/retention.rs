@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::sources::KeptSources;
-use super::store::{LazyStore, Store, StoreError};
+use super::store::{LazyStore, StoreError};
 use crate::config::journal::JournalSettings;
 
 /// How many calls go at once: others write between.
@@ -66,7 +66,7 @@ pub fn prune(
     now_ms: u64,
     goes_on: impl Fn() -> bool,
 ) -> Result<u64, StoreError> {
-    let mut left = excess(store.with(Store::held)?, keep, now_ms);
+    let mut left = excess(store.with(|store| store.held())?, keep, now_ms);
     let mut gone = 0;
     while goes_on() {
         let removed = store.with(|store| store.remove(left, AT_ONCE, now_ms))?;
@@ -80,7 +80,7 @@ pub fn prune(
     }
     store.with(|store| store.tidied(now_ms))?;
     if goes_on() {
-        let needed = store.with(Store::versions)?;
+        let needed = store.with(|store| store.versions())?;
         sources.prune(|version| needed.contains(version));
     }
     Ok(gone)

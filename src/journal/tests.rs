@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::store::SqliteStore;
 use super::*;
 use crate::config::Environment;
 
@@ -118,7 +119,7 @@ fn die(journal: Arc<Journal>) {
 }
 
 fn recover(own: &Claim) -> Recovered {
-    let recovered = recover::recover(own, "boot", &LazyStore::new(own.place.store()));
+    let recovered = recover::recover(own, "boot", &LazyStore::new(StoreAddress::File(own.place.store())));
     assert!(recovered.trouble.is_none(), "{:?}", recovered.trouble);
     recovered
 }

@@ -1,8 +1,10 @@
 //! The store: every call of a person, for as long as retention keeps it. It is filled from spools and read by reports; no call waits
 //! for it, except those that are accepted in it (background calls with a key).
 
+mod address;
 mod kept;
 mod lazy;
+mod postgres;
 mod rows;
 mod schema;
 mod sqlite;
@@ -19,6 +21,7 @@ use super::retention::{Excess, Held};
 use super::spool::Position;
 use super::state::State;
 
+pub use address::StoreAddress;
 pub use lazy::LazyStore;
 pub(super) use rows::MOST_OUTPUT;
 pub use sqlite::SqliteStore;
@@ -29,6 +32,15 @@ pub enum StoreError {
     /// The database says so.
     #[error("{0}")]
     Database(#[from] rusqlite::Error),
+    /// The server says so, or cannot be reached.
+    #[error("{0}")]
+    Server(String),
+    /// A later hostler made the tables of the server.
+    #[error("the store has the tables of a later hostler (version {version}); use that one, or another database")]
+    Later {
+        /// Their version.
+        version: i32,
+    },
     /// The spools cannot be looked at.
     #[error("the spools cannot be looked at: {0}")]
     Spools(#[from] std::io::Error),
@@ -40,6 +52,14 @@ pub enum StoreError {
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+impl From<::postgres::Error> for StoreError {
+    fn from(error: ::postgres::Error) -> Self {
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        let said = error.as_db_error().map(|said| said.message().to_owned());
+        Self::Server(said.or(source).unwrap_or_else(|| error.to_string()))
+    }
 }
 
 impl StoreError {

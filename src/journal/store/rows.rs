@@ -72,7 +72,7 @@ pub fn row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     })
 }
 
-/// `SQLite` has signed numbers; ours are below 2^63.
+/// SQLite has signed numbers; ours are below 2^63.
 pub fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -87,7 +87,7 @@ fn optional(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>> {
 }
 
 /// The part of a tag behind its name: a caller's own id.
-fn tagged<'a>(tags: &'a [String], name: &str) -> Option<&'a str> {
+pub fn tagged<'a>(tags: &'a [String], name: &str) -> Option<&'a str> {
     tags.iter().find_map(|tag| tag.strip_prefix(name)?.strip_prefix(':'))
 }
 
@@ -222,6 +222,6 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
 }
 
 /// The end of an output that is kept.
-fn end(output: &str) -> &str {
+pub fn end(output: &str) -> &str {
     &output[output.ceil_char_boundary(output.len().saturating_sub(MOST_OUTPUT))..]
 }

@@ -206,7 +206,7 @@ fn left(store: &mut SqliteStore) -> Vec<String> {
 #[test]
 fn old_calls_go_and_open_ones_and_those_with_a_key_that_counts_stay() {
     let (folder, mut store) = store();
-    let lazy = LazyStore::new(folder.path().join("calls.db"));
+    let lazy = LazyStore::new(StoreAddress::File(folder.path().join("calls.db")));
     let sources = KeptSources::new(folder.path().join("sources"));
     let old = NOW - 100_001;
     import(&mut store, &at(1, old, "complete", None), 1);
@@ -226,7 +226,7 @@ fn old_calls_go_and_open_ones_and_those_with_a_key_that_counts_stay() {
 #[test]
 fn the_first_to_end_go_until_the_rest_is_few_and_small_enough() {
     let (folder, mut store) = store();
-    let lazy = LazyStore::new(folder.path().join("calls.db"));
+    let lazy = LazyStore::new(StoreAddress::File(folder.path().join("calls.db")));
     let sources = KeptSources::new(folder.path().join("sources"));
     for number in 0_u32..2000 {
         let mut id = [0; 16];
@@ -268,7 +268,7 @@ fn a_store_in_which_damage_is_found_later_is_set_aside_by_one() {
     for number in 0..200 {
         import(&mut store, &[accepted(number, 5)], u64::from(number));
     }
-    let others = [(); 2].map(|()| LazyStore::new(path.clone()));
+    let others = [(); 2].map(|()| LazyStore::new(StoreAddress::File(path.clone())));
     for lazy in &others {
         assert!(lazy.with(|store| store.call("nobody")).unwrap().is_none());
     }

@@ -1,0 +1,331 @@
+//! The store in a PostgreSQL server, for several machines.
+//!
+//! The spool stays in front of it: calls of the foreground are brought later, and a server that is away costs nothing but lateness. What
+//! others must be able to rely on, background calls and those with a key, is there before it begins.
+//!
+//! Who uses it is known by leases: a spool whose process has not shown itself for its lease is taken for gone. The server's clock counts,
+//! and only who has been connected for as long takes calls of others: after a pause of the server, everybody shows itself first.
+
+mod rows;
+mod schema;
+
+use std::collections::HashSet;
+use std::io;
+use std::time::{Duration, Instant};
+
+use postgres::types::ToSql;
+use postgres::{Client, GenericClient, Transaction};
+
+use self::rows::{COLUMNS, LISTED, Writer, apply, clean, row};
+use super::address::Server;
+use super::rows::number;
+use super::{Batch, CallRow, Change, RowFilter, Store, StoreError};
+use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
+use crate::journal::place::Left;
+use crate::journal::retention::{Excess, Held};
+use crate::journal::spool::Position;
+
+/// How long a server may take to say that it is there.
+const ANSWER: Duration = Duration::from_secs(1);
+
+const OPEN: &str = "state IN ('created', 'running', 'orphaned', 'stale')";
+
+/// Calls that may go: they have ended, and no idempotency key names them any more.
+const MAY_GO: &str = "origin = $1 AND state NOT IN ('created', 'running', 'orphaned', 'stale') AND NOT (key IS NOT NULL AND created_at >= $2)";
+
+/// The store in a server.
+pub struct PostgresStore {
+    client: Connection,
+    origin: String,
+    connected: Instant,
+    /// After this long without a sign of life, the calls of a process may be taken by another.
+    lease: Duration,
+}
+
+impl PostgresStore {
+    /// Connects, and makes the tables or brings them up to date.
+    pub fn open(server: &Server) -> Result<Self, StoreError> {
+        let mut client = Connection(Some(server.connect()?));
+        schema::prepare(client.client()?)?;
+        let lease = schema::lease(client.client()?)?;
+        Ok(Self { client, origin: server.origin.clone(), connected: Instant::now(), lease })
+    }
+
+    /// Whether the server answers.
+    pub fn answers(&mut self) -> bool {
+        self.client.client().is_ok_and(|client| client.is_valid(ANSWER).is_ok())
+    }
+
+    fn lease(&self) -> f64 {
+        self.lease.as_secs_f64()
+    }
+}
+
+/// A connection. It says farewell to the server when it is dropped, which cannot be done from within a runtime.
+struct Connection(Option<Client>);
+
+impl Connection {
+    fn client(&mut self) -> Result<&mut Client, StoreError> {
+        self.0.as_mut().ok_or_else(|| StoreError::Server("the connection has ended".to_owned()))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let client = self.0.take();
+        if tokio::runtime::Handle::try_current().is_ok() {
+            std::thread::scope(|scope| drop(scope.spawn(|| drop(client)).join()));
+        }
+    }
+}
+
+fn open_calls(client: &mut impl GenericClient, spool: &str, lock: &str) -> Result<Vec<CallRow>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM hostler.tool_calls WHERE spool = $1 AND {OPEN} ORDER BY number {lock}");
+    Ok(client.query(&sql, &[&spool])?.iter().map(row).collect())
+}
+
+fn free_key(client: &mut impl GenericClient, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
+    let sql = "DELETE FROM hostler.keys WHERE tool = $1 AND key = $2 AND call_id = $3";
+    client.execute(sql, &[&clean(Some(tool)), &clean(Some(key)), &call])?;
+    Ok(())
+}
+
+/// Shows that the process of a spool lives.
+fn show(client: &mut impl GenericClient, spool: &str) -> Result<(), StoreError> {
+    client.execute(
+        "INSERT INTO hostler.spools (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET heartbeat = clock_timestamp()",
+        &[&spool],
+    )?;
+    Ok(())
+}
+
+/// Whether the process of a spool has shown itself lately.
+fn has_lease(transaction: &mut Transaction<'_>, spool: &str, lease: f64) -> Result<bool, StoreError> {
+    let sql = "SELECT EXISTS (SELECT FROM hostler.spools
+               WHERE name = $1 AND heartbeat > clock_timestamp() - make_interval(secs => $2))";
+    Ok(transaction.query_one(sql, &[&spool, &lease])?.get(0))
+}
+
+impl Store for PostgresStore {
+    fn import(&mut self, spool: &str, batch: &Batch) -> Result<(), StoreError> {
+        let mut transaction = self.client.client()?.transaction()?;
+        let writer = Writer { spool, origin: &self.origin, is_fenced: true };
+        apply(&mut transaction, writer, &batch.calls)?;
+        let Position { segment, offset } = batch.at;
+        transaction.execute(
+            "INSERT INTO hostler.spools (name, segment, position) VALUES ($1, $2, $3)
+             ON CONFLICT (name) DO UPDATE SET segment = $2, position = $3, heartbeat = clock_timestamp()",
+            &[&spool, &number(segment), &number(offset)],
+        )?;
+        Ok(transaction.commit()?)
+    }
+
+    fn imported(&mut self, spool: &str) -> Result<Position, StoreError> {
+        let found = self
+            .client
+            .client()?
+            .query_opt("SELECT segment, position FROM hostler.spools WHERE name = $1", &[&spool])?;
+        let unsigned = |value: i64| u64::try_from(value).unwrap_or_default();
+        let at = found.map(|row| Position { segment: unsigned(row.get(0)), offset: unsigned(row.get(1)) });
+        Ok(at.unwrap_or_default())
+    }
+
+    fn claim_key(
+        &mut self,
+        asked: &Keyed,
+        spool: &str,
+        _now_ms: u64,
+        left: &dyn Fn(&str) -> io::Result<Left>,
+    ) -> Result<Result<Claimed, String>, StoreError> {
+        let lease = self.lease();
+        let mut transaction = self.client.client()?.transaction()?;
+        show(&mut transaction, spool)?;
+        let (tool, key) = (clean(Some(&asked.tool)), clean(Some(&asked.key)));
+        let taken = transaction.execute(
+            "INSERT INTO hostler.keys (tool, key, digest, call_id, spool) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            &[&tool, &key, &asked.digest, &asked.call, &spool],
+        )?;
+        if taken > 0 {
+            transaction.commit()?;
+            return Ok(Ok(Claimed::First));
+        }
+        let remembered = i64::try_from(REMEMBERED_MS).unwrap_or(i64::MAX) / 1000;
+        let known = transaction.query_opt(
+            "SELECT digest, call_id, spool, created_at > now() - make_interval(secs => $3) FROM hostler.keys
+             WHERE tool = $1 AND key = $2 FOR UPDATE",
+            #[expect(clippy::cast_precision_loss, reason = "a day in seconds")]
+            &[&tool, &key, &(remembered as f64)],
+        )?;
+        // It was given back a moment ago: the caller asks again.
+        let Some(known) = known else { return Ok(Err(String::new())) };
+        let (digest, call, holder, counts): (String, String, String, bool) =
+            (known.get(0), known.get(1), known.get(2), known.get(3));
+        if counts && call != asked.call {
+            let sql = format!("SELECT {COLUMNS} FROM hostler.tool_calls WHERE id = $1");
+            let found = transaction.query_opt(&sql, &[&call])?.as_ref().map(row);
+            let is_there = found.is_some() || holder == spool || has_lease(&mut transaction, &holder, lease)?;
+            match if is_there { Left::Process } else { left(&holder)? } {
+                Left::Process => {
+                    let row = found.map(Box::new);
+                    transaction.commit()?;
+                    return Ok(Ok(Claimed::Known { call, is_same: digest == asked.digest, row }));
+                }
+                Left::Files => return Ok(Err(holder)),
+                // It died between taking the key and writing its call down: that was not begun.
+                Left::Nothing => {}
+            }
+        }
+        transaction.execute(
+            "UPDATE hostler.keys SET digest = $3, call_id = $4, spool = $5, created_at = now() WHERE tool = $1 AND key = $2",
+            &[&tool, &key, &asked.digest, &asked.call, &spool],
+        )?;
+        transaction.commit()?;
+        Ok(Ok(Claimed::First))
+    }
+
+    fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
+        free_key(self.client.client()?, tool, key, call)
+    }
+
+    fn forget(&mut self, spool: &str) -> Result<(), StoreError> {
+        self.client.client()?.execute("DELETE FROM hostler.spools WHERE name = $1", &[&spool])?;
+        Ok(())
+    }
+
+    fn beat(&mut self, spool: &str, now_ms: u64) -> Result<(), StoreError> {
+        let mut transaction = self.client.client()?.transaction()?;
+        show(&mut transaction, spool)?;
+        let sql = format!(
+            "UPDATE hostler.tool_calls SET last_heartbeat = $2 WHERE spool = $1 AND state = 'running' AND {OPEN}"
+        );
+        transaction.execute(&sql, &[&spool, &number(now_ms)])?;
+        Ok(transaction.commit()?)
+    }
+
+    fn open_calls(&mut self, spool: &str) -> Result<Vec<CallRow>, StoreError> {
+        open_calls(self.client.client()?, spool, "")
+    }
+
+    fn take_over(
+        &mut self,
+        from: &str,
+        to: &str,
+        decide: &mut dyn FnMut(&CallRow) -> Change,
+    ) -> Result<(), StoreError> {
+        let mut transaction = self.client.client()?.transaction()?;
+        show(&mut transaction, to)?;
+        let writer = Writer { spool: to, origin: &self.origin, is_fenced: false };
+        for row in open_calls(&mut transaction, from, "FOR UPDATE")? {
+            let change = decide(&row);
+            if let (true, Some(key)) = (change.frees_key, &row.key) {
+                free_key(&mut transaction, &row.tool_name, key, &row.id)?;
+            }
+            apply(&mut transaction, writer, &[change])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError> {
+        let sql = format!("UPDATE hostler.tool_calls SET cancelled = $2 WHERE id = $1 AND {OPEN}");
+        Ok(self.client.client()?.execute(&sql, &[&id, &clean(Some(why))])? > 0)
+    }
+
+    fn asked_to_end(&mut self, spool: &str) -> Result<Vec<String>, StoreError> {
+        let sql = format!("SELECT id FROM hostler.tool_calls WHERE spool = $1 AND {OPEN} AND cancelled IS NOT NULL");
+        Ok(self.client.client()?.query(&sql, &[&spool])?.iter().map(|row| row.get(0)).collect())
+    }
+
+    /// Only those whose lease has expired.
+    fn open_spools(&mut self) -> Result<Vec<String>, StoreError> {
+        if self.connected.elapsed() < self.lease {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT DISTINCT spool FROM hostler.tool_calls WHERE {OPEN} AND spool <> '' AND NOT EXISTS
+                (SELECT FROM hostler.spools WHERE name = spool AND heartbeat > clock_timestamp() - make_interval(secs => $1))"
+        );
+        let lease = self.lease();
+        Ok(self.client.client()?.query(&sql, &[&lease])?.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn held(&mut self) -> Result<Held, StoreError> {
+        let sql = "SELECT count(*) FILTER (WHERE origin = $1), count(*), pg_total_relation_size('hostler.tool_calls')
+                   FROM hostler.tool_calls";
+        let row = self.client.client()?.query_one(sql, &[&self.origin])?;
+        let [own, all, bytes] = [0, 1, 2].map(|place| u64::try_from(row.get::<_, i64>(place)).unwrap_or_default());
+        // As if all were of one size.
+        let bytes = u128::from(bytes) * u128::from(own) / u128::from(all.max(1));
+        Ok(Held { calls: own, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) })
+    }
+
+    fn versions(&mut self) -> Result<HashSet<String>, StoreError> {
+        let found = self.client.client()?.query("SELECT DISTINCT tool_version FROM hostler.tool_calls", &[])?;
+        Ok(found.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn count(&mut self, excess: Excess, now_ms: u64) -> Result<u64, StoreError> {
+        let sql =
+            format!("SELECT count(*), count(*) FILTER (WHERE updated_at < $3) FROM hostler.tool_calls WHERE {MAY_GO}");
+        let row =
+            self.client.client()?.query_one(&sql, &[&self.origin, &keys_since(now_ms), &number(excess.before_ms)])?;
+        let [all, old] = [0, 1].map(|place| u64::try_from(row.get::<_, i64>(place)).unwrap_or_default());
+        Ok(old.max(excess.count.min(all)))
+    }
+
+    fn remove(&mut self, excess: Excess, at_most: u64, now_ms: u64) -> Result<u64, StoreError> {
+        let (before, limit) =
+            if excess.count > 0 { (u64::MAX, excess.count.min(at_most)) } else { (excess.before_ms, at_most) };
+        let sql = format!(
+            "DELETE FROM hostler.tool_calls WHERE number IN
+                (SELECT number FROM hostler.tool_calls WHERE {MAY_GO} AND updated_at < $3 ORDER BY updated_at LIMIT $4)"
+        );
+        let values: [&(dyn ToSql + Sync); 4] = [&self.origin, &keys_since(now_ms), &number(before), &number(limit)];
+        Ok(self.client.client()?.execute(&sql, &values)?)
+    }
+
+    fn tidied(&mut self, _now_ms: u64) -> Result<(), StoreError> {
+        #[expect(clippy::cast_precision_loss, reason = "a day in seconds")]
+        let remembered = REMEMBERED_MS as f64 / 1000.0;
+        let sql = "DELETE FROM hostler.keys WHERE created_at < now() - make_interval(secs => $1)";
+        self.client.client()?.execute(sql, &[&remembered])?;
+        // Of processes that took a key and wrote nothing down.
+        let sql = "DELETE FROM hostler.spools WHERE segment = 0 AND heartbeat < clock_timestamp() - make_interval(secs => $1)";
+        self.client.client()?.execute(sql, &[&remembered])?;
+        Ok(())
+    }
+
+    /// A commit is as safe as the server makes it.
+    fn synced(&mut self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// The server gives up what was removed by itself.
+    fn erased(&mut self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    fn call(&mut self, id: &str) -> Result<Option<CallRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM hostler.tool_calls WHERE id = $1");
+        Ok(self.client.client()?.query_opt(&sql, &[&id])?.as_ref().map(row))
+    }
+
+    fn calls(&mut self, filter: &RowFilter) -> Result<Vec<CallRow>, StoreError> {
+        let states: Vec<&str> = filter.states.iter().map(|state| state.word()).collect();
+        let behind = filter.id.as_ref().map(|begin| format!("{begin}~"));
+        let sql = format!(
+            "SELECT {LISTED} FROM hostler.tool_calls
+             WHERE ($1::text IS NULL OR (id COLLATE \"C\" >= $1 AND id COLLATE \"C\" < $2)) AND ($3::text IS NULL OR tool_name = $3)
+                AND ($4::text IS NULL OR $4 = ANY (tags)) AND (cardinality($5::text[]) = 0 OR state = ANY ($5))
+             ORDER BY number DESC LIMIT $6"
+        );
+        let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+        let found =
+            self.client.client()?.query(&sql, &[&filter.id, &behind, &filter.tool, &filter.tag, &states, &limit])?;
+        Ok(found.iter().map(row).collect())
+    }
+}
+
+/// Keys of calls that are younger count.
+fn keys_since(now_ms: u64) -> i64 {
+    number(now_ms.saturating_sub(REMEMBERED_MS))
+}

@@ -1,0 +1,182 @@
+"""A store in a real PostgreSQL server, for several machines: each has a state folder of its own here."""
+
+import json
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import HOSTLER, environment
+from server import Server, programs
+from test_journal import Journal
+from test_shared import until
+from wire import request
+
+server = None
+
+
+def setUpModule():
+    global server
+    if programs() is None:
+        raise unittest.SkipTest("PostgreSQL is not installed")
+    server = Server()
+    unittest.addModuleCleanup(server.remove)
+
+
+class Postgres(Journal):
+    def setUp(self):
+        super().setUp()
+        server.sql("DROP SCHEMA IF EXISTS hostler CASCADE")
+        self.url = server.url
+        self.machines = []
+
+    def settings(self, text=""):
+        config = self.folder / "config/hostler"
+        config.mkdir(parents=True, exist_ok=True)
+        (config / "hostler.toml").write_text(f'[journal]\nstore = "{self.url}"\n{text}')
+
+    def env(self, **variables):
+        machine = "machine-" + variables.pop("machine", "a")
+        self.settings()
+        (self.folder / machine).mkdir(exist_ok=True)
+        return environment(XDG_STATE_HOME=str(self.folder / machine), XDG_CONFIG_HOME=str(self.folder / "config"),
+                           XDG_RUNTIME_DIR=str(self.folder / machine), USER="me", **variables)
+
+    def rows(self, where="true"):
+        if server.sql("SELECT to_regclass('hostler.tool_calls') IS NOT NULL") == [["f"]]:
+            return []
+        rows = server.sql(f"SELECT row_to_json(c) FROM (SELECT * FROM hostler.tool_calls WHERE {where} ORDER BY number) c")
+        return [json.loads(row[0]) for row in rows]
+
+    def run_on(self, machine, *words, **variables):
+        return subprocess.run([HOSTLER, *words], cwd=self.folder, env=self.env(machine=machine, **variables), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120)
+
+
+class Together(Postgres):
+    def test_calls_are_rows_with_what_specification_003_names(self):
+        wire = self.wire()
+        self.assertEqual(wire.value(1, "once_note", path=self.path("a"), text="a\0b \U0001f600"), "a\0b \U0001f600")
+        wire.send(request(2, "tools/call", name="once_fail", arguments={"number": 3},
+                          _meta={"hostler/tags": ["prompt:10", "block:2", "tool_call:5", "x\0y"]}))
+        wire.answer(2)
+        good, bad = until(lambda: len(found := self.rows("state <> 'running'")) == 2 and found)
+        self.assertEqual((good["state"], good["tool_name"], good["request"], good["response"]), ("complete", "once.note", None, None))
+        self.assertEqual((bad["state"], bad["code"], bad["prompt_id"], bad["block_id"], bad["api_tool_call_id"]),
+                         ("error", "TOOL_ERROR", "10", "2", "5"))
+        self.assertEqual((bad["request"], bad["tags"]), ('{"number":3}', ["prompt:10", "block:2", "tool_call:5", "x\ufffdy"]))
+        self.assertRegex(bad["origin"], "^me@.+")
+        listed = json.loads(self.run_on("b", "calls", "list", "--json").stdout)
+        self.assertEqual([call["call_id"] for call in listed], [bad["id"], good["id"]], "another machine reads them")
+        self.assertEqual(json.loads(self.run_on("b", "calls", "show", bad["id"][:8], "--json").stdout)["error"]["code"], "TOOL_ERROR")
+        listed = json.loads(self.run_on("b", "calls", "list", "--json", "--tool", "once.note").stdout)
+        self.assertEqual([call["call_id"] for call in listed], [good["id"]])
+
+    def test_one_call_for_a_key_on_all_machines(self):
+        ends = []
+
+        def ask(number):
+            done = self.run_on("ab"[number % 2], "call", "once.note", f"path={self.path('a')}", "seconds:=0.3", "--key", "k", "--json")
+            ends.append(json.loads(done.stdout))
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([end["result"] for end in ends], ["ran"] * 6)
+        self.assertEqual(self.effects("a"), ["ran"])
+        other = self.run_on("b", "call", "once.note", "path=other", "--key", "k", "--json")
+        self.assertEqual(json.loads(other.stdout)["error"]["code"], "INVALID_PARAMS")
+        self.assertEqual(self.run_on("a", "call", "once.fail", "number:=1", "x:=1", "--key", "f", "--json").returncode, 2)
+        self.assertEqual(server.sql("SELECT count(*) FROM hostler.keys WHERE key = 'f'"), [["0"]], "a call that was not made gives it back")
+
+    def test_a_background_call_is_waited_for_and_ended_from_another_machine(self):
+        a, b = self.open(machine="a"), self.open(machine="b")
+        begun = self.begin(a, "once.note", path=self.path("a"), seconds=2)
+        self.assertEqual(self.row(begun)["background"], True)
+        self.assertEqual(self.end(b, begun)["result"], "ran")
+        endless = self.begin(a, "once.note", id=2, path=self.path("b"), seconds=600)
+        until(lambda: self.effects("b"))
+        self.assertTrue(b.value("calls.cancel", {"call": endless}, id=3))
+        self.assertEqual(self.end(b, endless, id=4)["error"]["code"], "CANCELLED")
+
+    def test_calls_of_a_machine_that_is_gone_go_on_elsewhere_or_are_unknown(self):
+        a = self.open(machine="a")
+        once = self.begin(a, "once.note", path=self.path("once"), seconds=600)
+        pure = self.begin(a, "pure.note", id=2, path=self.path("pure"), seconds=0.5, text="again")
+        until(lambda: self.effects("once") and self.effects("pure"))
+        self.kill(a)
+        server.sql("ALTER TABLE hostler.settings DROP CONSTRAINT three_heartbeats; UPDATE hostler.settings SET lease_seconds = 3")
+        b = self.open(machine="b")
+        until(lambda: self.row(once)["state"] == "failed")
+        self.assertEqual(self.end(b, once, id=5)["error"]["code"], "OUTCOME_UNKNOWN")
+        self.assertEqual(self.end(b, pure, id=6)["result"], "again")
+        self.assertEqual(len(self.effects("once")), 1)
+        late = self.open(machine="a")
+        late.value("calls.list", {}, id=7)
+        time.sleep(2)  # until it has looked at what it had left itself
+        self.assertEqual([self.row(once)["code"], self.row(pure)["state"]], ["OUTCOME_UNKNOWN", "complete"], "what is decided stays")
+
+
+class Away(Postgres):
+    def test_a_server_that_is_away_costs_the_foreground_nothing_and_refuses_what_others_rely_on(self):
+        wire, control = self.wire(), self.open(machine="b")
+        wire.value(1, "once_note", path=self.path("a"))
+        begun = self.begin(control, "pure.note", path=self.path("b"))
+        self.end(control, begun)
+        until(lambda: len(self.rows()) == 2)
+        server.stop()
+        try:
+            began = time.monotonic()
+            for number in range(2, 12):
+                self.assertEqual(wire.value(number, "once_note", path=self.path("a")), "ran")
+            self.assertLess(time.monotonic() - began, 4, "nothing waits for it")
+            keyed = self.run_on("c", "call", "once.note", f"path={self.path('keyed')}", "--key", "k", "--json")
+            self.assertEqual(json.loads(keyed.stdout)["error"]["code"], "RESOURCE_EXHAUSTED")
+            refused = control.ask("calls.start", {"tool": "once.note", "arguments": {"path": self.path("c")}, "background": True}, id=50)
+            self.assertEqual(refused.data["code"], "RESOURCE_EXHAUSTED", refused)
+            self.assertEqual([self.effects("keyed"), self.effects("c")], [[], []])
+            listed = self.run_on("c", "calls")
+            self.assertNotEqual(listed.returncode, 0)
+            self.assertIn("cannot be read", listed.stderr)
+        finally:
+            server.start()
+        until(lambda: len(self.rows("tool_name = 'once.note' AND state = 'complete'")) == 11)
+        again = self.begin(control, "once.note", id=60, path=self.path("d"))
+        self.assertEqual(self.end(control, again, id=61)["result"], "ran")
+        self.assertEqual(self.effects("c"), [], "what was refused is not made later")
+
+    def test_what_a_person_may_not_do_is_said(self):
+        server.sql("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN")
+        self.url = server.url.replace("hostler@", "stranger@")
+        wire = self.wire()
+        self.assertEqual(wire.value(1, "once_note", path=self.path("a")), "ran")
+        keyed = self.run_on("b", "call", "once.note", f"path={self.path('b')}", "--key", "k", "--json")
+        told = json.loads(keyed.stdout)["error"]
+        self.assertEqual((told["code"], self.effects("b")), ("RESOURCE_EXHAUSTED", []))
+        self.assertIn("permission denied", told["message"])
+
+    def test_tables_of_a_later_hostler_are_left_alone(self):
+        self.run_on("a", "call", "once.note", f"path={self.path('a')}", "--key", "k")
+        server.sql("UPDATE hostler.settings SET version = 99")
+        for words in (["calls"], ["call", "once.note", f"path={self.path('b')}", "--key", "l"]):
+            told = self.run_on("a", *words)
+            self.assertNotEqual(told.returncode, 0)
+            self.assertIn("later hostler", told.stderr)
+
+    def test_an_address_that_is_none_is_said_without_its_password(self):
+        for url in ("mysql://me:hunter2@host/db", "postgres://me:hunter2@:x/db"):
+            self.url = url
+            told = self.run_on("a", "list")
+            self.assertEqual(told.returncode, 2, told)
+            self.assertIn("PostgreSQL", told.stderr)
+            self.assertNotIn("hunter2", told.stderr)
+        self.url = "postgres://me:hunter2@127.0.0.1:1/db"
+        told = self.run_on("a", "calls")
+        self.assertIn("the database db on 127.0.0.1", told.stderr)
+        self.assertNotIn("hunter2", told.stderr + told.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
