@@ -38,6 +38,8 @@ pub struct JournalSettings {
     pub bodies: Setting<Bodies>,
     /// The server that has the store, instead of a file of the person.
     pub store: Option<Setting<String>>,
+    /// The packs and tools whose calls are taken from the queue of that server.
+    pub queue: Setting<Vec<String>>,
     /// How long calls that have ended are kept.
     pub keep: Setting<Duration>,
     /// How many calls are kept.
@@ -52,6 +54,7 @@ impl JournalSettings {
             enabled: section.take("enabled").unwrap_or(Setting::default_value(true)),
             bodies: section.take("bodies").unwrap_or(Setting::default_value(Bodies::Needed)),
             store: section.take_as("store", server),
+            queue: section.take("queue").unwrap_or(Setting::default_value(Vec::new())),
             keep: section.take("keep").unwrap_or(Setting::default_value(KEEP)),
             keep_calls: section.take("keep_calls").unwrap_or(Setting::default_value(KEEP_CALLS)),
             keep_size: section.take("keep_size").unwrap_or(Setting::default_value(KEEP_SIZE)),

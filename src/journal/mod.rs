@@ -13,6 +13,7 @@ mod kept_outcome;
 mod keys;
 mod place;
 mod plan;
+mod queue;
 mod reader;
 mod record;
 mod recover;
@@ -37,7 +38,7 @@ use self::filler::Filler;
 use self::place::Left;
 use self::spool::{Position, Spool};
 use self::sync::Syncer;
-use crate::config::{Config, Environment};
+use crate::config::{Config, ConfigOptions, Environment};
 use crate::outcome::{Code, Fault};
 use crate::process::Barrier;
 use crate::telemetry::unix_ms;
@@ -45,6 +46,7 @@ use crate::threads::blocking;
 
 pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
+pub use self::queue::Queue;
 pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying};
 pub use self::recover::Recovered;
 pub use self::retention::{Keep, excess, prune};
@@ -231,6 +233,21 @@ impl Journal {
             read.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?
         });
         reading.ok()?.await
+    }
+
+    /// The queue of the store, if this person's calls are taken from one.
+    pub fn queue(&self) -> Option<Queue> {
+        let options = ConfigOptions { environment: Arc::clone(&self.environment), ..ConfigOptions::default() };
+        let tools = Config::of_person(&options).ok()?.journal.queue.value;
+        Queue::open(self.store.address(), tools)
+    }
+
+    /// Takes calls that others have enqueued. They belong to this process from then on.
+    pub async fn take_queued(&self, queue: &Queue, at_most: u64) -> Result<Vec<CallRow>, String> {
+        let (spool, tools) = (self.spool.claim().name.clone(), queue.tools.clone());
+        let taken = self.on_store(move |store| store.take_queued(&spool, &tools, at_most)).await?;
+        self.has_taken_over.fetch_or(!taken.is_empty(), Ordering::Relaxed);
+        Ok(taken)
     }
 
     /// Whether other machines use the store as well.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::Runtime;
 use crate::call::{CallRequest, Caller, Resumed};
@@ -17,6 +17,8 @@ use crate::threads::blocking;
 const FIRST: Duration = Duration::from_secs(1);
 /// The pause between looks.
 const AGAIN: Duration = Duration::from_secs(30);
+/// How many calls of a queue a process has at once: others may have the rest.
+const QUEUED: usize = 32;
 /// The longest pause before a retry (specification 003).
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -26,6 +28,7 @@ impl Runtime {
         let Some(journal) = self.journal.clone() else { return };
         journal.will_recover();
         tokio::spawn(end_those_asked(Arc::downgrade(self), journal.asked_to_end()));
+        self.take_queued(Arc::clone(&journal));
         let runtime = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(FIRST).await;
@@ -33,6 +36,40 @@ impl Runtime {
                 runtime.look(&journal).await;
                 drop(runtime);
                 tokio::time::sleep(AGAIN).await;
+            }
+        });
+    }
+
+    /// Makes calls that others enqueue, as long as the runtime is there.
+    fn take_queued(self: &Arc<Self>, journal: Arc<Journal>) {
+        let Some(queue) = journal.queue() else { return };
+        let runtime = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let room = Arc::new(Semaphore::new(QUEUED));
+            while let Ok(one) = Arc::clone(&room).acquire_owned().await {
+                let at_most = room.available_permits() + 1;
+                drop(one);
+                let taken = journal.take_queued(&queue, u64::try_from(at_most).unwrap_or(1)).await;
+                if runtime.strong_count() == 0 {
+                    break;
+                }
+                match taken {
+                    Ok(rows) if !rows.is_empty() => {
+                        for row in rows {
+                            let (runtime, one) = (Weak::clone(&runtime), Arc::clone(&room).try_acquire_owned());
+                            tokio::spawn(async move {
+                                let id = row.id.clone();
+                                go_on(Weak::clone(&runtime), row).await;
+                                let running = runtime.upgrade().and_then(|runtime| runtime.watch.handle(&id));
+                                if let Some(running) = running {
+                                    running.outcome().await;
+                                }
+                                drop(one);
+                            });
+                        }
+                    }
+                    _ => queue.changed().await,
+                }
             }
         });
     }

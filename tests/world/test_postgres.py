@@ -6,9 +6,9 @@ import threading
 import time
 import unittest
 
-from harness import HOSTLER, environment
+from harness import HOSTLER, environment, write_tool
 from server import Server, programs
-from test_journal import Journal
+from test_journal import TOOL, Journal
 from test_shared import until
 from wire import request
 
@@ -28,16 +28,16 @@ class Postgres(Journal):
         super().setUp()
         server.sql("DROP SCHEMA IF EXISTS hostler CASCADE")
         self.url = server.url
-        self.machines = []
+        self.more = ""
 
-    def settings(self, text=""):
+    def settings(self, text):
         config = self.folder / "config/hostler"
         config.mkdir(parents=True, exist_ok=True)
         (config / "hostler.toml").write_text(f'[journal]\nstore = "{self.url}"\n{text}')
 
     def env(self, **variables):
         machine = "machine-" + variables.pop("machine", "a")
-        self.settings()
+        self.settings(self.more)
         (self.folder / machine).mkdir(exist_ok=True)
         return environment(XDG_STATE_HOME=str(self.folder / machine), XDG_CONFIG_HOME=str(self.folder / "config"),
                            XDG_RUNTIME_DIR=str(self.folder / machine), USER="me", **variables)
@@ -102,21 +102,85 @@ class Together(Postgres):
         self.assertEqual(self.end(b, endless, id=4)["error"]["code"], "CANCELLED")
 
     def test_calls_of_a_machine_that_is_gone_go_on_elsewhere_or_are_unknown(self):
+        write_tool(self.folder / "tools", "also", TOOL.replace("{effects}", "once"), header="")
         a = self.open(machine="a")
         once = self.begin(a, "once.note", path=self.path("once"), seconds=600)
         pure = self.begin(a, "pure.note", id=2, path=self.path("pure"), seconds=0.5, text="again")
-        until(lambda: self.effects("once") and self.effects("pure"))
+        begun = self.begin(a, "also.note", id=3, path=self.path("begun"), seconds=600)
+        until(lambda: self.effects("once") and self.effects("pure") and self.effects("begun"))
         self.kill(a)
+        # As if that it began had not come to the database any more: it is in that machine's spool.
+        server.sql(f"UPDATE hostler.tool_calls SET state = 'created', started_at = NULL, pid = NULL WHERE id = '{begun}'")
         server.sql("ALTER TABLE hostler.settings DROP CONSTRAINT three_heartbeats; UPDATE hostler.settings SET lease_seconds = 3")
         b = self.open(machine="b")
         until(lambda: self.row(once)["state"] == "failed")
         self.assertEqual(self.end(b, once, id=5)["error"]["code"], "OUTCOME_UNKNOWN")
         self.assertEqual(self.end(b, pure, id=6)["result"], "again")
-        self.assertEqual(len(self.effects("once")), 1)
+        self.assertEqual(self.end(b, begun, id=8)["error"]["code"], "OUTCOME_UNKNOWN")
+        self.assertEqual([len(self.effects(name)) for name in ("once", "begun")], [1, 1])
         late = self.open(machine="a")
         late.value("calls.list", {}, id=7)
         time.sleep(2)  # until it has looked at what it had left itself
         self.assertEqual([self.row(once)["code"], self.row(pure)["state"]], ["OUTCOME_UNKNOWN", "complete"], "what is decided stays")
+
+
+class Queue(Postgres):
+    """003-R6.1: a caller's own transaction starts a call at its commit."""
+
+    def setUp(self):
+        super().setUp()
+        self.more = 'queue = ["once", "pure.note"]\n'
+        (self.folder / "home").mkdir()
+        (self.folder / "home/hostler.toml").write_text(f'tools = ["{self.folder}/tools"]\n')
+
+    def open(self, **variables):
+        hostler = super().open(HOME=str(self.folder / "home"), **variables)
+        hostler.value("tools.list", {}, id=900)
+        return hostler
+
+    def enqueued(self, tool, arguments, more=""):
+        return f"hostler.enqueue('{tool}', '{json.dumps(arguments)}'{more})"
+
+    def test_a_call_begins_at_the_commit_and_never_after_a_rollback(self):
+        a = self.open()
+        wanted = self.enqueued("once.note", {"path": self.path("a")}, ", ARRAY['prompt:7', 'block:8', 'tool_call:9']")
+        server.sql(f"BEGIN; SELECT {self.enqueued('once.note', {'path': self.path('never')})}; ROLLBACK")
+        call = server.sql(f"BEGIN; SELECT {wanted}; COMMIT")[0][0]
+        self.assertEqual(self.end(a, call)["result"], "ran")
+        row = self.row(call, "complete")
+        self.assertEqual((row["prompt_id"], row["block_id"], row["api_tool_call_id"], row["effects"], row["max_retries"]),
+                         ("7", "8", "9", "once", 0))
+        self.assertEqual((self.effects("a"), self.effects("never")), (["ran"], []))
+        failed = server.sql(f"SELECT {self.enqueued('once.fail', {'number': 1})}")[0][0]
+        self.assertEqual(self.end(a, failed)["error"]["code"], "TOOL_ERROR")
+        unknown = server.sql(f"SELECT {self.enqueued('once.nothing', {})}")[0][0]
+        self.assertEqual(self.end(a, unknown)["error"]["code"], "TOOL_NOT_FOUND")
+        with self.assertRaisesRegex(RuntimeError, "are an object"):
+            server.sql("SELECT hostler.enqueue('once.note', '[]')")
+
+    def test_each_call_is_taken_by_one_machine_and_only_where_it_is_wanted(self):
+        a, _b = self.open(machine="a"), self.open(machine="b")
+        other = server.sql(f"SELECT {self.enqueued('pure.fail', {'number': 1})}")[0][0]
+        calls = server.sql(f"SELECT {self.enqueued('once.note', {'path': self.path('all')})} FROM generate_series(1, 100)")
+        for number, (call,) in enumerate(calls):
+            self.assertEqual(self.end(a, call, id=1000 + number)["result"], "ran")
+        self.assertEqual(len(self.effects("all")), 100)
+        self.assertEqual(self.row(other)["state"], "created", "nobody takes calls of that tool")
+        self.assertTrue(a.value("calls.cancel", {"call": other}, id=5))
+
+    def test_what_was_enqueued_while_nobody_listened_is_made(self):
+        self.run_on("c", "call", "once.note", f"path={self.path('a')}", "--key", "k")  # makes the tables
+        call = server.sql(f"SELECT {self.enqueued('pure.note', {'path': self.path('b')})}")[0][0]
+        ended = server.sql(f"SELECT {self.enqueued('pure.note', {'path': self.path('c')})}")[0][0]
+        server.sql(f"UPDATE hostler.tool_calls SET cancelled = 'the caller' WHERE id = '{ended}'")
+        a = self.open()
+        self.assertEqual(self.end(a, call)["result"], "ran")
+        self.assertEqual(self.end(a, ended, id=5)["error"]["code"], "CANCELLED")
+        server.stop()
+        server.start()
+        again = server.sql(f"SELECT {self.enqueued('pure.note', {'path': self.path('d')})}")[0][0]
+        self.assertEqual(self.end(a, again, id=6)["result"], "ran", "it listens again")
+        self.assertEqual(self.effects("c"), [])
 
 
 class Away(Postgres):

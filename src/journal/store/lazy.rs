@@ -11,7 +11,7 @@ use super::postgres::PostgresStore;
 use super::{SqliteStore, Store, StoreError};
 
 /// A connection to a server that was not used for longer may be broken: it is asked first.
-const UNSURE: Duration = Duration::from_secs(1);
+const UNSURE: Duration = Duration::from_millis(50);
 /// How long a server that could not be reached is not tried again.
 const AWAY: Duration = Duration::from_secs(1);
 

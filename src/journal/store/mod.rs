@@ -23,6 +23,7 @@ use super::state::State;
 
 pub use address::StoreAddress;
 pub use lazy::LazyStore;
+pub use postgres::PostgresStore;
 pub(super) use rows::MOST_OUTPUT;
 pub use sqlite::SqliteStore;
 
@@ -197,6 +198,11 @@ pub trait Store: Send {
 
     /// The spools that have such calls.
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
+
+    /// Takes at most so many calls of these packs and tools that others have enqueued, for the process of a spool.
+    fn take_queued(&mut self, _spool: &str, _tools: &[String], _at_most: u64) -> Result<Vec<CallRow>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// How much there is.
     fn held(&mut self) -> Result<Held, StoreError>;

@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::io;
 use std::time::{Duration, Instant};
 
+use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use postgres::{Client, GenericClient, Transaction};
 
@@ -49,6 +50,19 @@ impl PostgresStore {
         schema::prepare(client.client()?)?;
         let lease = schema::lease(client.client()?)?;
         Ok(Self { client, origin: server.origin.clone(), connected: Instant::now(), lease })
+    }
+
+    /// Calls this for each call that is enqueued, and once in so long, until it says that it is enough.
+    pub fn listen(&mut self, pause: Duration, mut heard: impl FnMut() -> bool) -> Result<(), StoreError> {
+        let client = self.client.client()?;
+        client.batch_execute("LISTEN hostler_enqueued")?;
+        while heard() {
+            if client.is_closed() {
+                return Err(StoreError::Server("the connection has ended".to_owned()));
+            }
+            client.notifications().timeout_iter(pause).next()?;
+        }
+        Ok(())
     }
 
     /// Whether the server answers.
@@ -246,6 +260,22 @@ impl Store for PostgresStore {
         );
         let lease = self.lease();
         Ok(self.client.client()?.query(&sql, &[&lease])?.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn take_queued(&mut self, spool: &str, tools: &[String], at_most: u64) -> Result<Vec<CallRow>, StoreError> {
+        let mut transaction = self.client.client()?.transaction()?;
+        show(&mut transaction, spool)?;
+        // What another process takes at the same time is passed over.
+        let sql = format!(
+            "UPDATE hostler.tool_calls SET spool = $1 WHERE number IN
+                (SELECT number FROM hostler.tool_calls WHERE spool = '' AND {OPEN} AND state = 'created'
+                    AND (tool_name = ANY ($2) OR split_part(tool_name, '.', 1) = ANY ($2) OR '*' = ANY ($2))
+                 ORDER BY number LIMIT $3 FOR UPDATE SKIP LOCKED)
+             RETURNING {COLUMNS}"
+        );
+        let taken = transaction.query(&sql, &[&spool, &tools, &number(at_most)])?.iter().map(row).collect();
+        transaction.commit()?;
+        Ok(taken)
     }
 
     fn held(&mut self) -> Result<Held, StoreError> {

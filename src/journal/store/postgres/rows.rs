@@ -61,7 +61,8 @@ pub fn row(row: &Row) -> CallRow {
         retry_count: count(9),
         last_heartbeat: time(10),
         output: row.get(11),
-        max_retries: count(12),
+        // As its tool has it.
+        max_retries: u64::try_from(row.get::<_, i64>(12)).unwrap_or(u64::MAX),
         timeout_ms: limit.as_millis().try_into().unwrap_or(u64::MAX),
         created_at: count(14),
         updated_at: count(15),
@@ -124,8 +125,6 @@ fn insert(
 fn written(writer: Writer<'_>, change: &Change) -> Value {
     let one = &change.row;
     let printed = (!change.printed.is_empty()).then_some(&*change.printed);
-    #[expect(clippy::cast_precision_loss, reason = "a time limit")]
-    let seconds = one.timeout_ms as f64 / 1000.0;
     json!({
         "id": one.id,
         "prompt_id": clean(tagged(&one.tags, "prompt")),
@@ -143,7 +142,7 @@ fn written(writer: Writer<'_>, change: &Change) -> Value {
         "last_heartbeat": one.started_at.map(number),
         "output_stream": clean(one.output.as_deref().or(printed).map(end)),
         "max_retries": number(one.max_retries),
-        "timeout_seconds": seconds,
+        "timeout_seconds": seconds(one),
         "created_at": number(one.created_at),
         "updated_at": number(one.updated_at),
         "code": one.code,
@@ -169,6 +168,10 @@ fn written(writer: Writer<'_>, change: &Change) -> Value {
         "spool": writer.spool,
         "origin": writer.origin,
     })
+}
+
+fn seconds(one: &CallRow) -> f64 {
+    Duration::from_millis(one.timeout_ms).as_secs_f64()
 }
 
 /// Texts of a server have no NUL.
@@ -200,7 +203,11 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
             updated_at = $20, last_heartbeat = coalesce($13, last_heartbeat),
             output_stream = CASE WHEN $21::text IS NOT NULL THEN $21 WHEN $26 = '' THEN output_stream
                 ELSE right(coalesce(output_stream, '') || $26, $27) END,
-            spool = $22, workspace = coalesce($23, workspace), background = background OR $25
+            spool = $22, workspace = coalesce($23, workspace), background = background OR $25,
+            effects = CASE WHEN $29 THEN $30 ELSE effects END, level = CASE WHEN $29 THEN $31 ELSE level END,
+            tool_version = CASE WHEN $29 THEN $32 ELSE tool_version END,
+            has_secrets = has_secrets OR $33, timeout_seconds = CASE WHEN $29 THEN $34 ELSE timeout_seconds END,
+            max_retries = CASE WHEN $29 THEN $35 ELSE max_retries END
          WHERE id = $1 AND (state IN ('created', 'running', 'orphaned', 'stale') OR $24) AND (spool = $22 OR NOT $28)",
         &[
             &one.id,
@@ -231,6 +238,14 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
             &printed,
             &most,
             &writer.is_fenced,
+            // Accepted again: by another version of its tool, perhaps.
+            &change.is_new,
+            &one.effects,
+            &one.level,
+            &one.tool_version,
+            &one.has_secrets,
+            &seconds(one),
+            &number(one.max_retries),
         ],
     )?;
     Ok(changed > 0)

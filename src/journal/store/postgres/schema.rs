@@ -15,73 +15,8 @@ const STEPS: &[&str] = &[FIRST];
 /// Any number that no other program locks.
 const LOCK: i64 = 0x686f_7374_6c65_7231;
 
-/// Specification 003 names the columns of `tool_calls` up to `updated_at`; times are milliseconds since 1970. Leases are in the server's
-/// own time.
-const FIRST: &str = "
-CREATE TABLE hostler.tool_calls (
-    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    prompt_id TEXT,
-    block_id TEXT,
-    api_tool_call_id TEXT,
-    tool_name TEXT NOT NULL,
-    state TEXT NOT NULL,
-    request TEXT,
-    response TEXT,
-    error TEXT,
-    pid BIGINT,
-    started_at BIGINT,
-    timeout_at BIGINT,
-    retry_count BIGINT NOT NULL DEFAULT 0,
-    last_heartbeat BIGINT,
-    output_stream TEXT,
-    max_retries BIGINT NOT NULL DEFAULT 0,
-    timeout_seconds DOUBLE PRECISION NOT NULL DEFAULT 300,
-    created_at BIGINT NOT NULL,
-    updated_at BIGINT NOT NULL,
-    code TEXT,
-    fault TEXT,
-    retry_at BIGINT,
-    process_started BIGINT,
-    boot_id TEXT,
-    duration_us BIGINT,
-    attempt BIGINT NOT NULL DEFAULT 0,
-    effects TEXT NOT NULL DEFAULT '',
-    level TEXT NOT NULL DEFAULT '',
-    background BOOLEAN NOT NULL DEFAULT false,
-    session BIGINT NOT NULL DEFAULT 0,
-    client TEXT,
-    tags TEXT[],
-    traceparent TEXT,
-    key TEXT,
-    tool_version TEXT NOT NULL DEFAULT '',
-    workspace TEXT,
-    has_secrets BOOLEAN NOT NULL DEFAULT false,
-    cancelled TEXT,
-    metadata TEXT,
-    spool TEXT NOT NULL DEFAULT '',
-    origin TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX tool_calls_open ON hostler.tool_calls (spool) WHERE state IN ('created', 'running', 'orphaned', 'stale');
-CREATE INDEX tool_calls_ended ON hostler.tool_calls (origin, updated_at)
-    WHERE state NOT IN ('created', 'running', 'orphaned', 'stale');
-CREATE INDEX tool_calls_by_tool ON hostler.tool_calls (tool_name, number);
-CREATE TABLE hostler.keys (
-    tool TEXT NOT NULL,
-    key TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    call_id TEXT NOT NULL,
-    spool TEXT NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL DEFAULT now(),
-    PRIMARY KEY (tool, key)
-);
-CREATE TABLE hostler.spools (
-    name TEXT PRIMARY KEY,
-    segment BIGINT NOT NULL DEFAULT 0,
-    position BIGINT NOT NULL DEFAULT 0,
-    heartbeat TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
-);
-";
+/// The tables, and the function that enqueues a call.
+const FIRST: &str = include_str!("first.sql");
 
 /// How long a process counts as living without a sign of it: the same for all who use the tables.
 pub fn lease(client: &mut Client) -> Result<Duration, StoreError> {
