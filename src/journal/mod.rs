@@ -48,7 +48,7 @@ pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
 pub use self::queue::Queue;
 pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying};
-pub use self::recover::Recovered;
+pub use self::recover::{Recovered, ToRun};
 pub use self::retention::{Keep, excess, prune};
 pub use self::sources::{KeptSources, Source};
 pub use self::state::{Created, State};
@@ -243,7 +243,7 @@ impl Journal {
     }
 
     /// Takes calls that others have enqueued. They belong to this process from then on.
-    pub async fn take_queued(&self, queue: &Queue, at_most: u64) -> Result<Vec<CallRow>, String> {
+    pub async fn take_queued(&self, queue: &Queue, at_most: u64) -> Result<Vec<ToRun>, String> {
         let (spool, tools) = (self.spool.claim().name.clone(), queue.tools.clone());
         let taken = self.on_store(move |store| store.take_queued(&spool, &tools, at_most)).await?;
         self.has_taken_over.fetch_or(!taken.is_empty(), Ordering::Relaxed);

@@ -21,11 +21,22 @@ const ELSEWHERE: &str = "elsewhere";
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// Calls that are to be run, with their new count of retries. They belong to this process now.
-    pub to_run: Vec<CallRow>,
+    pub to_run: Vec<ToRun>,
     /// Calls that have ended with this.
     pub ended: usize,
     /// Why some are left to the next look.
     pub trouble: Option<RecoveryError>,
+}
+
+/// A call that is to be run. What else is known of it is read when its turn comes: there may be many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToRun {
+    /// Its id.
+    pub id: String,
+    /// Which retry it will be; 0 if it was not begun.
+    pub retry_count: u64,
+    /// When, in milliseconds since 1970; at once if that is not said.
+    pub retry_at: Option<u64>,
 }
 
 /// Why calls are not recovered.
@@ -132,29 +143,46 @@ fn settle(
     store: &LazyStore,
     recovered: &mut Recovered,
 ) -> Result<(), StoreError> {
-    let open = store.with(|store| store.open_calls(spool))?;
-    for row in open.iter().filter(|row| row.boot_id.as_deref() == Some(boot)) {
-        end_process_of(row);
+    loop {
+        let open = store.with(|store| store.open_calls(spool))?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        for row in open.iter().filter(|row| row.boot_id.as_deref() == Some(boot)) {
+            end_process_of(row);
+        }
+        drop(open);
+        if hand_over(own, spool, boot, store, recovered)? == 0 {
+            return Ok(());
+        }
     }
-    if open.is_empty() {
-        return Ok(());
-    }
+}
+
+/// Decides what becomes of the next calls of a spool. Returns how many those were.
+fn hand_over(
+    own: &Claim,
+    spool: &str,
+    boot: &str,
+    store: &LazyStore,
+    recovered: &mut Recovered,
+) -> Result<usize, StoreError> {
     let (mut to_run, mut ended) = (Vec::new(), 0);
     // From here on they are this process's: if it dies, the next one decides anew.
-    store.with(|store| {
+    let count = store.with(|store| {
         store.take_over(spool, &own.name, &mut |row| {
             let change = decided(row, boot);
             if change.row.state.is_some_and(State::is_final) {
                 ended += 1;
             } else {
-                to_run.push(CallRow { retry_count: change.row.retry_count.max(row.retry_count), ..row.clone() });
+                let retry_count = change.row.retry_count.max(row.retry_count);
+                to_run.push(ToRun { id: row.id.clone(), retry_count, retry_at: row.retry_at });
             }
             change
         })
     })?;
     recovered.to_run.append(&mut to_run);
     recovered.ended += ended;
-    Ok(())
+    Ok(count)
 }
 
 /// What becomes of a call.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, watch};
 
 use super::{Runtime, Workspace};
 use crate::builtin::Builtins;
@@ -19,6 +19,9 @@ use crate::threads::blocking;
 
 /// Why there are no background calls where nothing is written down.
 const WITHOUT_JOURNAL: &str = "background calls need the journal, which is off here: set `enabled = true` under `[journal]`, and see the log for what it lacks";
+
+/// How many calls that were not begun by a client of this process it has at once.
+const AT_ONCE: usize = 128;
 
 /// How often the journal is asked for a call that another request makes.
 const LOOK: Duration = Duration::from_millis(20);
@@ -42,6 +45,8 @@ pub struct Background {
     running: watch::Sender<usize>,
     /// Locked while one is opened: calls of one site share it.
     opening: AsyncMutex<()>,
+    /// Room for calls of hostlers that are gone, and of queues: the others wait in the store.
+    pub(super) room: Arc<Semaphore>,
 }
 
 impl Background {
@@ -53,6 +58,7 @@ impl Background {
             open: Mutex::default(),
             running: watch::Sender::new(0),
             opening: AsyncMutex::default(),
+            room: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
 

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::Runtime;
 use crate::call::{CallRequest, Caller, Resumed};
-use crate::journal::{CallRow, Journal};
-use crate::outcome::{Cancelled, Canceller};
+use crate::journal::{CallRow, Journal, ToRun};
+use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::protocol::TraceContext;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
@@ -17,7 +17,7 @@ use crate::threads::blocking;
 const FIRST: Duration = Duration::from_secs(1);
 /// The pause between looks.
 const AGAIN: Duration = Duration::from_secs(30);
-/// How many calls of a queue a process has at once: others may have the rest.
+/// How many calls a process takes from a queue at once: others may have the rest.
 const QUEUED: usize = 32;
 /// The longest pause before a retry (specification 003).
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -43,32 +43,19 @@ impl Runtime {
     /// Makes calls that others enqueue, as long as the runtime is there.
     fn take_queued(self: &Arc<Self>, journal: Arc<Journal>) {
         let Some(queue) = journal.queue() else { return };
-        let runtime = Arc::downgrade(self);
+        let (runtime, room) = (Arc::downgrade(self), Arc::clone(&self.background.room));
         tokio::spawn(async move {
-            let room = Arc::new(Semaphore::new(QUEUED));
-            while let Ok(one) = Arc::clone(&room).acquire_owned().await {
-                let at_most = room.available_permits() + 1;
+            while let Ok(one) = room.acquire().await {
+                let at_most = room.available_permits().min(QUEUED - 1) + 1;
                 drop(one);
-                let taken = journal.take_queued(&queue, u64::try_from(at_most).unwrap_or(1)).await;
+                let taken = journal.take_queued(&queue, u64::try_from(at_most).unwrap_or(1)).await.unwrap_or_default();
                 if runtime.strong_count() == 0 {
                     break;
                 }
-                match taken {
-                    Ok(rows) if !rows.is_empty() => {
-                        for row in rows {
-                            let (runtime, one) = (Weak::clone(&runtime), Arc::clone(&room).try_acquire_owned());
-                            tokio::spawn(async move {
-                                let id = row.id.clone();
-                                go_on(Weak::clone(&runtime), row).await;
-                                let running = runtime.upgrade().and_then(|runtime| runtime.watch.handle(&id));
-                                if let Some(running) = running {
-                                    running.outcome().await;
-                                }
-                                drop(one);
-                            });
-                        }
-                    }
-                    _ => queue.changed().await,
+                let is_empty = taken.is_empty();
+                go_on_with(&runtime, &room, taken).await;
+                if is_empty {
+                    queue.changed().await;
                 }
             }
         });
@@ -85,9 +72,8 @@ impl Runtime {
             let (ended, to_run) = (recovered.ended, recovered.to_run.len());
             tracing::info!(ended, to_run, "calls of a hostler that is gone were recovered");
         }
-        for row in recovered.to_run {
-            tokio::spawn(go_on(Arc::downgrade(self), row));
-        }
+        let (runtime, room) = (Arc::downgrade(self), Arc::clone(&self.background.room));
+        tokio::spawn(async move { go_on_with(&runtime, &room, recovered.to_run).await });
     }
 }
 
@@ -101,25 +87,52 @@ async fn end_those_asked(runtime: Weak<Runtime>, mut asked: watch::Receiver<Vec<
     }
 }
 
-/// Runs a call again, under its own id. As long as it cannot be begun, such as while its folder's configuration is invalid, it waits.
-async fn go_on(runtime: Weak<Runtime>, row: CallRow) {
-    let pause = row.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
+/// Runs calls that are this process's now, so many at once. Returns when the last has its turn.
+async fn go_on_with(runtime: &Weak<Runtime>, room: &Arc<Semaphore>, calls: Vec<ToRun>) {
+    for call in calls {
+        let Ok(place) = Arc::clone(room).acquire_owned().await else { return };
+        tokio::spawn(go_on(Weak::clone(runtime), call, place));
+    }
+}
+
+/// Runs a call again, under its own id. As long as it cannot be begun, such as while its folder's configuration is invalid, it waits and
+/// leaves its place to others.
+async fn go_on(runtime: Weak<Runtime>, call: ToRun, place: OwnedSemaphorePermit) {
+    let pause = call.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
     // The clock may have been set back.
     tokio::time::sleep(Duration::from_millis(pause).min(LONGEST_PAUSE)).await;
-    let mut is_said = false;
-    while let Some(runtime) = runtime.upgrade() {
-        if let Some(journal) = &runtime.journal
-            && let Some(why) = journal.call(&row.id).await.and_then(|row| row.cancelled)
-        {
-            return journal.never_begun(&row, &why);
-        }
-        let site = runtime.background.site(row.workspace.as_deref());
-        let Err(fault) = runtime.background.start(site, request(&row)).await else { return };
+    let (mut place, mut is_said) = (Some(place), false);
+    while let Some(strong) = runtime.upgrade() {
+        let Err(fault) = strong.begin_again(&call).await else { break };
         if !std::mem::replace(&mut is_said, true) {
-            tracing::warn!(call = row.id, %fault, "a recovered call cannot be begun yet");
+            tracing::warn!(call = call.id, %fault, "a recovered call cannot be begun yet");
         }
-        drop(runtime);
+        let room = Arc::clone(&strong.background.room);
+        drop((strong, place.take()));
         tokio::time::sleep(AGAIN).await;
+        place = room.acquire_owned().await.ok();
+    }
+    let running = runtime.upgrade().and_then(|runtime| runtime.watch.handle(&call.id));
+    if let Some(running) = running {
+        running.outcome().await;
+    }
+}
+
+impl Runtime {
+    /// Begins a call again, unless somebody has ended it meanwhile. Says why it cannot be begun.
+    async fn begin_again(&self, call: &ToRun) -> Result<(), Fault> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        let unread = || Fault::new(Code::SystemError, "the store of calls cannot be read");
+        let id = call.id.clone();
+        let row = journal.read(move |store| store.call(&id).ok()).await.ok_or_else(unread)?;
+        // Its store was set aside meanwhile.
+        let Some(row) = row else { return Ok(()) };
+        if let Some(why) = &row.cancelled {
+            journal.never_begun(&row, why);
+            return Ok(());
+        }
+        let site = self.background.site(row.workspace.as_deref());
+        self.background.start(site, request(&row)).await.map(drop)
     }
 }
 

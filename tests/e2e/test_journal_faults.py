@@ -1,11 +1,14 @@
 """What the journal does where the world does not help: a full disk, no room in a queue, keys of others, secrets of callers."""
 
 import json
+import re
 import resource
+import sqlite3
 import subprocess
 import threading
 import time
 import unittest
+from pathlib import Path
 
 from jsonrpcclient import request_json
 
@@ -178,6 +181,31 @@ class Secrets(Journal):
         hostler.process.wait(20)
         for path in (self.state / "hostler/journal").rglob("*"):
             self.assertFalse(path.is_file() and b"hunter2" in path.read_bytes(), path)
+
+
+class Many(Journal):
+    def test_a_hundred_thousand_open_calls_are_gone_on_with_one_after_the_other(self):
+        wire = self.wire()
+        wire.value(1, "pure_note", path=self.path("a"))
+        until(self.rows)
+        wire.__exit__()
+        number, now = 100_000, int(time.time() * 1000)
+        site = json.dumps({"directory": str(self.folder)})
+        store = sqlite3.connect(self.state / "hostler/journal/calls.db")
+        with store:
+            store.executemany(
+                "INSERT INTO tool_calls (id, tool_name, state, request, created_at, updated_at, effects, level, background, max_retries, spool,"
+                " workspace) VALUES (?, 'pure.note', 'created', ?, ?, ?, 'pure', 'kept', 1, 3, 'gone', ?)",
+                ((f"{n:032x}", json.dumps({"path": self.path("b")}), now, now, site) for n in range(number)))
+        store.close()
+        hostler = self.open()
+        until(lambda: len(self.effects("b")) > 1000)
+        self.assertEqual(self.end(hostler, f"{0:032x}")["result"], "ran")
+        self.assertTrue(hostler.value("tools.list", {}, id=7), "it serves meanwhile")
+        status = Path(f"/proc/{child_of(hostler.process.pid)}/status").read_text()
+        self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 250_000, "kilobytes")
+        threads = int(re.search(r"Threads:\s+(\d+)", status)[1])
+        self.assertLess(threads, 200)
 
 
 if __name__ == "__main__":

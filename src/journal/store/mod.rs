@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::{Claimed, Keyed};
 use super::place::Left;
+use super::recover::ToRun;
 use super::retention::{Excess, Held};
 use super::spool::Position;
 use super::state::State;
@@ -26,6 +27,9 @@ pub use lazy::LazyStore;
 pub use postgres::PostgresStore;
 pub(super) use rows::MOST_OUTPUT;
 pub use sqlite::SqliteStore;
+
+/// How many calls change hands at once: others write between.
+pub const AT_ONCE: usize = 1000;
 
 /// Why the store does not do what it should.
 #[derive(Debug, thiserror::Error)]
@@ -183,12 +187,17 @@ pub trait Store: Send {
     /// Notes that the process of a spool lives, and with it its open calls.
     fn beat(&mut self, spool: &str, now_ms: u64) -> Result<(), StoreError>;
 
-    /// The calls of a spool that have not ended.
+    /// The first [`AT_ONCE`] calls of a spool that have not ended.
     fn open_calls(&mut self, spool: &str) -> Result<Vec<CallRow>, StoreError>;
 
-    /// Writes the calls of a spool that have not ended to another one, with what is decided of each: all or none.
-    fn take_over(&mut self, from: &str, to: &str, decide: &mut dyn FnMut(&CallRow) -> Change)
-    -> Result<(), StoreError>;
+    /// Writes the first [`AT_ONCE`] calls of a spool that have not ended to another one, with what is decided of each: all or none.
+    /// Returns how many those were.
+    fn take_over(
+        &mut self,
+        from: &str,
+        to: &str,
+        decide: &mut dyn FnMut(&CallRow) -> Change,
+    ) -> Result<usize, StoreError>;
 
     /// Notes that somebody asks for the end of a call. False if it has ended.
     fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError>;
@@ -200,7 +209,7 @@ pub trait Store: Send {
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
 
     /// Takes at most so many calls of these packs and tools that others have enqueued, for the process of a spool.
-    fn take_queued(&mut self, _spool: &str, _tools: &[String], _at_most: u64) -> Result<Vec<CallRow>, StoreError> {
+    fn take_queued(&mut self, _spool: &str, _tools: &[String], _at_most: u64) -> Result<Vec<ToRun>, StoreError> {
         Ok(Vec::new())
     }
 

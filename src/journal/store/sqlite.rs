@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::kept;
 use super::rows::{COLUMNS, LISTED, apply, number, row, unsigned};
 use super::schema::{self, Known, VERSION};
-use super::{Batch, CallRow, Change, RowFilter, Store, StoreError};
+use super::{AT_ONCE, Batch, CallRow, Change, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::place::Left;
 use crate::journal::retention::{Excess, Held};
@@ -176,7 +176,7 @@ fn set_aside(path: &Path) -> Result<(), StoreError> {
 fn open_calls(connection: &Connection, spool: &str) -> rusqlite::Result<Vec<CallRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM tool_calls
-         WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') ORDER BY number"
+         WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') ORDER BY number LIMIT {AT_ONCE}"
     );
     connection.prepare_cached(&sql)?.query_map([spool], row)?.collect()
 }
@@ -277,16 +277,18 @@ impl Store for SqliteStore {
         from: &str,
         to: &str,
         decide: &mut dyn FnMut(&CallRow) -> Change,
-    ) -> Result<(), StoreError> {
+    ) -> Result<usize, StoreError> {
         let transaction = self.begin()?;
-        for row in open_calls(&transaction, from)? {
-            let change = decide(&row);
+        let open = open_calls(&transaction, from)?;
+        for row in &open {
+            let change = decide(row);
             if let (true, Some(key)) = (change.frees_key, &row.key) {
                 free_key(&transaction, &row.tool_name, key, &row.id)?;
             }
             apply(&transaction, to, &change)?;
         }
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok(open.len())
     }
 
     fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError> {

@@ -20,9 +20,10 @@ use postgres::{Client, GenericClient, Transaction};
 use self::rows::{COLUMNS, LISTED, Writer, apply, clean, row};
 use super::address::Server;
 use super::rows::number;
-use super::{Batch, CallRow, Change, RowFilter, Store, StoreError};
+use super::{AT_ONCE, Batch, CallRow, Change, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::place::Left;
+use crate::journal::recover::ToRun;
 use crate::journal::retention::{Excess, Held};
 use crate::journal::spool::Position;
 
@@ -94,7 +95,9 @@ impl Drop for Connection {
 }
 
 fn open_calls(client: &mut impl GenericClient, spool: &str, lock: &str) -> Result<Vec<CallRow>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM hostler.tool_calls WHERE spool = $1 AND {OPEN} ORDER BY number {lock}");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM hostler.tool_calls WHERE spool = $1 AND {OPEN} ORDER BY number LIMIT {AT_ONCE} {lock}"
+    );
     Ok(client.query(&sql, &[&spool])?.iter().map(row).collect())
 }
 
@@ -225,18 +228,20 @@ impl Store for PostgresStore {
         from: &str,
         to: &str,
         decide: &mut dyn FnMut(&CallRow) -> Change,
-    ) -> Result<(), StoreError> {
+    ) -> Result<usize, StoreError> {
         let mut transaction = self.client.client()?.transaction()?;
         show(&mut transaction, to)?;
         let writer = Writer { spool: to, origin: &self.origin, is_fenced: false };
-        for row in open_calls(&mut transaction, from, "FOR UPDATE")? {
-            let change = decide(&row);
+        let open = open_calls(&mut transaction, from, "FOR UPDATE")?;
+        for row in &open {
+            let change = decide(row);
             if let (true, Some(key)) = (change.frees_key, &row.key) {
                 free_key(&mut transaction, &row.tool_name, key, &row.id)?;
             }
             apply(&mut transaction, writer, &[change])?;
         }
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok(open.len())
     }
 
     fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError> {
@@ -262,7 +267,7 @@ impl Store for PostgresStore {
         Ok(self.client.client()?.query(&sql, &[&lease])?.iter().map(|row| row.get(0)).collect())
     }
 
-    fn take_queued(&mut self, spool: &str, tools: &[String], at_most: u64) -> Result<Vec<CallRow>, StoreError> {
+    fn take_queued(&mut self, spool: &str, tools: &[String], at_most: u64) -> Result<Vec<ToRun>, StoreError> {
         let mut transaction = self.client.client()?.transaction()?;
         show(&mut transaction, spool)?;
         // What another process takes at the same time is passed over.
@@ -271,11 +276,11 @@ impl Store for PostgresStore {
                 (SELECT number FROM hostler.tool_calls WHERE spool = '' AND {OPEN} AND state = 'created'
                     AND (tool_name = ANY ($2) OR split_part(tool_name, '.', 1) = ANY ($2) OR '*' = ANY ($2))
                  ORDER BY number LIMIT $3 FOR UPDATE SKIP LOCKED)
-             RETURNING {COLUMNS}"
+             RETURNING id"
         );
-        let taken = transaction.query(&sql, &[&spool, &tools, &number(at_most)])?.iter().map(row).collect();
+        let taken = transaction.query(&sql, &[&spool, &tools, &number(at_most)])?;
         transaction.commit()?;
-        Ok(taken)
+        Ok(taken.iter().map(|row| ToRun { id: row.get(0), retry_count: 0, retry_at: None }).collect())
     }
 
     fn held(&mut self) -> Result<Held, StoreError> {
