@@ -11,6 +11,8 @@ mod filler;
 mod fold;
 mod kept_outcome;
 mod keys;
+#[cfg(test)]
+mod model_tests;
 mod place;
 mod plan;
 mod queue;
