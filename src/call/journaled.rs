@@ -19,7 +19,7 @@ use crate::config::value::Word;
 use crate::journal::{
     Accepted, Cancelling, Created, Detached, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
 };
-use crate::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
+use crate::outcome::{Attempt, Cancelled, Canceller, Code, Fault, Outcome};
 use crate::process::edge;
 use crate::registry::Tool;
 use crate::telemetry::unix_ms;
@@ -152,11 +152,11 @@ impl RunningCall {
     }
 
     /// Its attempt failed, and it will be tried again.
-    pub fn journal_retry(&self, retry: u32, pause: Duration, fault: &Fault) {
+    pub fn journal_retry(&self, retry: u32, pause: Duration, failed: &Attempt) {
         let Some(journaled) = self.journaled.get() else { return };
         let at_ms = unix_ms();
         let retry_at_ms = at_ms + u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        let fault = serde_json::to_string(fault).unwrap_or_default();
+        let fault = serde_json::to_string(failed).unwrap_or_default();
         let (id, retry) = (journaled.id, retry.into());
         journaled.journal.append(&Record::Retrying(Retrying { id, at_ms, retry, retry_at_ms, fault: &fault }));
         edge("call.retrying");

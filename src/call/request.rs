@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::client::ClientFeatures;
 use super::questions::OuterCall;
+use crate::outcome::Attempt;
 use crate::pool::{Caller, Listener, NoopListener};
 use crate::registry::RoleKind;
 
@@ -57,7 +58,7 @@ pub struct CallRequest {
 }
 
 /// A call that is gone on with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Resumed {
     /// Its id.
     pub id: String,
@@ -65,6 +66,8 @@ pub struct Resumed {
     pub attempts: u64,
     /// How often it was tried again.
     pub retries: u64,
+    /// Why the tries before have failed.
+    pub tries: Vec<Attempt>,
 }
 
 impl CallRequest {

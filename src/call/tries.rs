@@ -55,7 +55,7 @@ impl<'a> Tries<'a> {
             retry: request.resumed.as_ref().map_or(0, |resumed| u32::try_from(resumed.retries).unwrap_or(u32::MAX)),
             until: until(request, &tool, began),
             full: 0,
-            faults: Vec::new(),
+            faults: request.resumed.as_ref().map(|resumed| resumed.tries.clone()).unwrap_or_default(),
             tool,
         }
     }
@@ -116,10 +116,18 @@ impl<'a> Tries<'a> {
     fn note(&mut self, fault: &Fault, pause: Duration) {
         self.retry += 1;
         self.running.retries.store(self.retry, Ordering::Relaxed);
-        self.running.journal_retry(self.retry, pause, fault);
+        let failed = self.failed(fault);
+        self.running.journal_retry(self.retry, pause, &failed);
         let when = format_duration(Duration::from_millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)));
         self.running.note(&format!("{} failed ({}); it is tried again in {when}", self.tool.name, fault.code));
-        self.faults.push(Attempt { code: fault.code, message: fault.message.clone() });
+        self.faults.push(failed);
+    }
+
+    /// Why a try failed, without secrets: it is written down, and told to the client.
+    fn failed(&self, fault: &Fault) -> Attempt {
+        let mut fault = fault.clone();
+        self.running.redact(&mut fault);
+        Attempt { code: fault.code, message: fault.message }
     }
 
     /// The fault of the last try, with those before it.

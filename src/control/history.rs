@@ -117,6 +117,7 @@ pub fn info(row: &CallRow) -> CallInfo {
 pub fn page(row: &CallRow, sources: &KeptSources) -> CallInfo {
     let fault: Option<Fault> = row.fault.as_deref().and_then(|fault| serde_json::from_str(fault).ok());
     let fault = fault.map(|fault| fault.details).unwrap_or_default();
+    let tries = if fault.attempts.is_empty() { &row.tries } else { &fault.attempts };
     let metadata: Option<Metadata> = row.metadata.as_deref().and_then(|metadata| serde_json::from_str(metadata).ok());
     let time = |of: fn(&Metadata) -> f64| metadata.as_ref().map(of);
     let site = row.workspace.as_deref().map(|written| CallSite::read(Some(written), &Arc::default()));
@@ -141,7 +142,7 @@ pub fn page(row: &CallRow, sources: &KeptSources) -> CallInfo {
         asked_ms: metadata.as_ref().and_then(|times| times.asked_ms),
         stack: fault.traceback,
         stderr: fault.stderr,
-        tries: fault.attempts.iter().map(|attempt| format!("{}: {}", attempt.code, attempt.message)).collect(),
+        tries: tries.iter().map(|attempt| format!("{}: {}", attempt.code, attempt.message)).collect(),
     };
     CallInfo { details: Some(Box::new(details)), ..info(row) }
 }

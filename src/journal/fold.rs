@@ -6,6 +6,7 @@ use super::record::{Accepted, Dispatched, Finished, Id, Record, Retrying};
 use super::spool::Position;
 use super::state::{Created, Errored, Running, State};
 use super::store::{Batch, CallRow, Change, MOST_OUTPUT};
+use crate::outcome::Attempt;
 
 /// Gathers the records of a batch.
 pub struct Fold<'a> {
@@ -148,6 +149,7 @@ fn retry(row: &mut CallRow, one: &Retrying<'_>) {
     let Created = Errored.retry();
     row.state = Some(State::Created);
     row.retry_count = one.retry;
+    row.tries.extend(serde_json::from_str::<Attempt>(one.fault).ok());
     row.retry_at = Some(one.retry_at_ms);
     // Specification 003 clears the error.
     (row.error, row.code, row.fault) = (None, None, None);

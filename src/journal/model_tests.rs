@@ -53,6 +53,7 @@ enum Now {
 
 /// What is known of a call by who made it.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Promised {
     once: bool,
     background: bool,

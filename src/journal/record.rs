@@ -101,7 +101,7 @@ pub struct Retrying<'a> {
     pub retry: u64,
     /// When that begins.
     pub retry_at_ms: u64,
-    /// The fault of the attempt, as JSON.
+    /// Why the attempt failed, as JSON of an [`Attempt`](crate::outcome::Attempt) without secrets.
     pub fault: &'a str,
 }
 

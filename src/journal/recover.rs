@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::place::{Claim, Left, PlaceError};
-use super::plan::{Plan, plan};
+use super::plan::{INTERRUPTED, Plan, plan};
 use super::reader::Reader;
 use super::state::State;
 use super::store::{CallRow, Change, LazyStore, StoreError};
+use crate::outcome::{Attempt, Code};
 use crate::process::{edge, end_stray};
 use crate::telemetry::unix_ms;
 
@@ -195,6 +196,9 @@ fn decided(row: &CallRow, boot: &str) -> Change {
         Plan::Run { retry_count } => {
             change.row.retry_count = retry_count;
             change.row.retry_at = row.retry_at;
+            if retry_count > row.retry_count {
+                change.row.tries = vec![Attempt { code: Code::ShuttingDown, message: INTERRUPTED.to_owned() }];
+            }
             return change;
         }
         Plan::Fail { fault, gives_key_back } => {

@@ -168,7 +168,7 @@ impl Background {
                     tokio::time::sleep(LOOK).await;
                 }
                 // With other arguments, the call itself says so.
-                _ => return Ok(Ok(CallRequest { resumed: Some(Resumed { id, attempts: 0, retries: 0 }), ..request })),
+                _ => return Ok(Ok(CallRequest { resumed: Some(Resumed { id, ..Resumed::default() }), ..request })),
             }
         }
     }

@@ -144,7 +144,12 @@ fn request(row: &CallRow) -> CallRequest {
         caller: Arc::new(caller),
         timeout: Some(Duration::from_millis(row.timeout_ms)).filter(|limit| !limit.is_zero()),
         max_retries: u32::try_from(row.max_retries).ok(),
-        resumed: Some(Resumed { id: row.id.clone(), attempts: row.attempt, retries: row.retry_count }),
+        resumed: Some(Resumed {
+            id: row.id.clone(),
+            attempts: row.attempt,
+            retries: row.retry_count,
+            tries: row.tries.clone(),
+        }),
         ..CallRequest::new(row.tool_name.clone(), arguments.unwrap_or_default())
     }
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jsonrpcclient import request_json
 
-from harness import HOSTLER, write_tool
+from harness import HOSTLER, PATIENCE, write_tool
 from storm import held
 from test_journal import Journal, child_of
 from test_shared import until
@@ -41,6 +41,22 @@ import hostler
 def use(text: str, seconds: float = 0) -> str:
     time.sleep(seconds)
     return hostler.secret("NOT_THERE")
+"""
+
+
+DOOMED = """# /// script
+# requires-python = ">=3.9"
+# dependencies = []
+# [tool.hostler]
+# effects = "pure"
+# secrets = ["KEY"]
+# ///
+import os, sys
+import hostler
+
+def die(name: str) -> str:
+    print("the key is", hostler.secret("KEY"), file=sys.stderr, flush=True)
+    os.kill(os.getpid(), 9)
 """
 
 
@@ -80,6 +96,26 @@ class Room(Journal):
         ids = [self.begin(hostler, "once.note", id=number, path=self.path("a"), text=str(number), seconds=0.1) for number in range(8)]
         self.assertEqual([self.end(hostler, id)["success"] for id in ids], [True] * 8)
         self.assertEqual(sorted(self.effects("a")), [str(number) for number in range(8)])
+
+
+class Tries(Journal):
+    def test_why_tries_failed_is_known_after_a_crash_and_holds_no_secret(self):
+        write_tool(self.folder / "tools", "doomed", DOOMED, header="")
+        first = self.open(KEY="hunter2-hunter2", HOSTLER_DIE_AT="call.retry-written")
+        id = first.value("calls.start", {"tool": "doomed.die", "arguments": {"name": "x"}, "background": True})["call"]
+        first.process.wait(PATIENCE)
+        for path in self.state.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(b"hunter2-hunter2", path.read_bytes(), path)
+        second = self.open(KEY="hunter2-hunter2")
+        shown = until(lambda: (call := second.value("calls.get", {"call": id}, id=2))["state"] in ("error", "failed") and call)
+        self.assertEqual(len(shown["details"]["tries"]), 3, shown)
+        error = self.end(second, id)["error"]
+        self.assertTrue(error["message"].startswith("Max retries exceeded (4 tries)"), error["message"])
+        self.assertEqual([attempt["code"] for attempt in error["details"]["attempts"]], ["PROCESS_KILLED"] * 3)
+        row = self.row(id)
+        self.assertEqual((row["retry_count"], len(json.loads(row["tries"])), row["state"]), (3, 3, "failed"))
+        self.assertNotIn("hunter2-hunter2", json.dumps(self.rows()) + json.dumps(shown))
 
 
 class Many(Journal):

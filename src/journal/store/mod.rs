@@ -21,6 +21,7 @@ use super::recover::ToRun;
 use super::retention::{Excess, Held};
 use super::spool::Position;
 use super::state::State;
+use crate::outcome::Attempt;
 
 pub use address::StoreAddress;
 pub use lazy::LazyStore;
@@ -98,6 +99,9 @@ pub struct CallRow {
     pub timeout_at: Option<u64>,
     pub retry_count: u64,
     pub retry_at: Option<u64>,
+    /// Why its tries before have failed, oldest first; in a change, the new ones.
+    #[serde(default)]
+    pub tries: Vec<Attempt>,
     pub max_retries: u64,
     pub timeout_ms: u64,
     pub last_heartbeat: Option<u64>,

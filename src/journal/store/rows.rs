@@ -6,6 +6,7 @@ use rusqlite::{Row, Transaction, params};
 
 use super::{CallRow, Change};
 use crate::journal::state::State;
+use crate::outcome::Attempt;
 
 /// The most of a call's output that is kept, the newest.
 pub const MOST_OUTPUT: usize = 1 << 20;
@@ -16,7 +17,7 @@ macro_rules! columns {
             "id, tool_name, state, ", $bodies, ", error, pid, started_at, timeout_at, retry_count, last_heartbeat, ", $output,
             ", max_retries, timeout_seconds, created_at, updated_at, code, fault, retry_at, process_started, boot_id, \
              duration_us, attempt, effects, level, background, session, client, tags, traceparent, key, tool_version, workspace, \
-             cancelled, ", $metadata, ", spool, has_secrets"
+             cancelled, ", $metadata, ", spool, has_secrets, tries"
         )
     };
 }
@@ -69,6 +70,7 @@ pub fn row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         metadata: row.get(34)?,
         spool: row.get(35)?,
         has_secrets: row.get(36)?,
+        tries: read_tries(row.get::<_, Option<String>>(37)?.as_deref()),
     })
 }
 
@@ -114,9 +116,9 @@ fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             "INSERT OR IGNORE INTO tool_calls (id, prompt_id, block_id, api_tool_call_id, tool_name, state, request, response, error,
                 pid, started_at, timeout_at, retry_count, last_heartbeat, output_stream, max_retries, timeout_seconds, created_at,
                 updated_at, code, fault, retry_at, process_started, boot_id, duration_us, attempt, effects, level, background,
-                session, client, tags, traceparent, key, tool_version, workspace, cancelled, metadata, spool, has_secrets)
+                session, client, tags, traceparent, key, tool_version, workspace, cancelled, metadata, spool, has_secrets, tries)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-                ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)",
+                ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)",
         )?
         .execute(params![
             one.id,
@@ -159,6 +161,7 @@ fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             one.metadata,
             spool,
             one.has_secrets,
+            written_tries(&one.tries),
         ])?;
     Ok(inserted > 0)
 }
@@ -209,6 +212,15 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
     if changed == 0 {
         return Ok(false);
     }
+    if !one.tries.is_empty() {
+        let before: Option<String> = transaction
+            .prepare_cached("SELECT tries FROM tool_calls WHERE id = ?1")?
+            .query_row([&one.id], |row| row.get(0))?;
+        let tries = [read_tries(before.as_deref()), one.tries.clone()].concat();
+        transaction
+            .prepare_cached("UPDATE tool_calls SET tries = ?2 WHERE id = ?1")?
+            .execute(params![one.id, written_tries(&tries)])?;
+    }
     if !change.printed.is_empty() && one.output.is_none() {
         let before: Option<String> = transaction
             .prepare_cached("SELECT output_stream FROM tool_calls WHERE id = ?1")?
@@ -219,6 +231,16 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             .execute(params![one.id, end(&output)])?;
     }
     Ok(true)
+}
+
+/// Why tries have failed, as JSON.
+pub fn written_tries(tries: &[Attempt]) -> Option<String> {
+    (!tries.is_empty()).then(|| serde_json::to_string(tries).unwrap_or_default())
+}
+
+/// The same as it was written.
+pub fn read_tries(written: Option<&str>) -> Vec<Attempt> {
+    written.and_then(|written| serde_json::from_str(written).ok()).unwrap_or_default()
 }
 
 /// The end of an output that is kept.

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, Transaction};
 
 /// The version of the tables below, kept in `user_version`.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// The steps from each version to the next. Never change one that was released: add another.
-const STEPS: &[&str] = &[FIRST];
+pub(super) const STEPS: &[&str] = &[FIRST, "ALTER TABLE tool_calls ADD COLUMN tries TEXT"];
 
 /// Specification 003 names the columns up to `updated_at`; times are milliseconds since 1970.
 const FIRST: &str = "

@@ -75,6 +75,10 @@ impl SqliteStore {
         if version > VERSION && own != path {
             return Self::open_to_read(&own);
         }
+        if (1..VERSION).contains(&version) {
+            drop(connection);
+            return Self::open(path).map(Some);
+        }
         Ok((version > 0).then_some(Self {
             connection,
             path: path.to_owned(),

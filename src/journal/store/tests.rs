@@ -180,6 +180,23 @@ fn the_arguments_of_an_ended_call_are_in_no_file_any_more() {
     }
 }
 
+#[test]
+fn a_store_of_the_first_version_becomes_one_of_this_also_for_a_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, reads) in [("a.db", true), ("b.db", false)] {
+        let path = folder.path().join(name);
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(schema::STEPS[0]).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let insert = "INSERT INTO tool_calls (id, tool_name, state, created_at, updated_at) VALUES ('1', 'a.b', 'complete', 1, 2)";
+        connection.execute(insert, []).unwrap();
+        drop(connection);
+        let open = if reads { SqliteStore::open_to_read(&path).map(Option::unwrap) } else { SqliteStore::open(&path) };
+        let row = open.unwrap().call("1").unwrap().unwrap();
+        assert_eq!((row.state, row.tries), (Some(State::Complete), Vec::new()));
+    }
+}
+
 impl SqliteStore {
     fn later(&self) {
         self.connection().pragma_update(None, "user_version", 99).unwrap();

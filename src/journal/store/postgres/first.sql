@@ -25,6 +25,7 @@ CREATE TABLE hostler.tool_calls (
     code TEXT,
     fault TEXT,
     retry_at BIGINT,
+    tries TEXT,
     process_started BIGINT,
     boot_id TEXT,
     duration_us BIGINT,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use postgres::{Row, Transaction};
 use serde_json::{Value, json};
 
-use super::super::rows::{MOST_OUTPUT, end, number, tagged};
+use super::super::rows::{MOST_OUTPUT, end, number, read_tries, tagged, written_tries};
 use super::super::{CallRow, Change, StoreError};
 use crate::journal::state::State;
 
@@ -17,7 +17,7 @@ macro_rules! columns {
             "id, tool_name, state, ", $bodies, ", error, pid, started_at, timeout_at, retry_count, last_heartbeat, ", $output,
             ", max_retries, timeout_seconds, created_at, updated_at, code, fault, retry_at, process_started, boot_id, \
              duration_us, attempt, effects, level, background, session, client, tags, traceparent, key, tool_version, workspace, \
-             cancelled, ", $metadata, ", spool, has_secrets"
+             cancelled, ", $metadata, ", spool, has_secrets, tries"
         )
     };
 }
@@ -32,7 +32,7 @@ pub const LISTED: &str = columns!("left(request, 2048), NULL::text", "NULL::text
 const WRITTEN: &str = "id, prompt_id, block_id, api_tool_call_id, tool_name, state, request, response, error, pid, started_at, timeout_at, \
      retry_count, last_heartbeat, output_stream, max_retries, timeout_seconds, created_at, updated_at, code, fault, retry_at, \
      process_started, boot_id, duration_us, attempt, effects, level, background, session, client, tags, traceparent, key, tool_version, \
-     workspace, has_secrets, cancelled, metadata, spool, origin";
+     workspace, has_secrets, cancelled, metadata, spool, tries, origin";
 
 /// The spool whose calls are written, and whose they are.
 #[derive(Clone, Copy)]
@@ -87,6 +87,7 @@ pub fn row(row: &Row) -> CallRow {
         metadata: row.get(34),
         spool: row.get(35),
         has_secrets: row.get(36),
+        tries: read_tries(row.get(37)),
     }
 }
 
@@ -125,7 +126,7 @@ fn insert(
 fn written(writer: Writer<'_>, change: &Change) -> Value {
     let one = &change.row;
     let printed = (!change.printed.is_empty()).then_some(&*change.printed);
-    json!({
+    let mut row = json!({
         "id": one.id,
         "prompt_id": clean(tagged(&one.tags, "prompt")),
         "block_id": clean(tagged(&one.tags, "block")),
@@ -167,7 +168,9 @@ fn written(writer: Writer<'_>, change: &Change) -> Value {
         "metadata": clean(one.metadata.as_deref()),
         "spool": writer.spool,
         "origin": writer.origin,
-    })
+    });
+    row["tries"] = json!(clean(written_tries(&one.tries).as_deref()));
+    row
 }
 
 fn seconds(one: &CallRow) -> f64 {
@@ -248,5 +251,12 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
             &number(one.max_retries),
         ],
     )?;
+    if changed > 0 && !one.tries.is_empty() {
+        let before = transaction.query_one("SELECT tries FROM hostler.tool_calls WHERE id = $1", &[&one.id])?;
+        let tries = [read_tries(before.get(0)), one.tries.clone()].concat();
+        let tries = written_tries(&tries);
+        transaction
+            .execute("UPDATE hostler.tool_calls SET tries = $2 WHERE id = $1", &[&one.id, &clean(tries.as_deref())])?;
+    }
     Ok(changed > 0)
 }
