@@ -2,7 +2,7 @@
 In the end another one waits for every call that was ever acknowledged: none may be lost or left open, none whose effects are `once`
 may have been made twice, a key makes one call, and nobody was told something else than what is remembered.
 
-By hand: `scripts/storm --journal [STRIKES] [SEED]`. `--sabotage written-before-said | locks-hold | keys-are-taken-once` breaks one promise of the
+By hand: `scripts/storm --journal [STRIKES] [SEED]`. With `--postgres` the store is a PostgreSQL server, which is killed as well. `--sabotage written-before-said | locks-hold | keys-are-taken-once` breaks one promise of the
 journal in hostler itself, which the storm must see.
 """
 
@@ -19,6 +19,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from families import below, kill
 from harness import HOSTLER, alive, environment, eventually, gone, scratch, write_tool
@@ -35,7 +36,7 @@ STRIKES = ("supervisor", "keeper", "group", "worker", "end")
 MAY_HAVE_RUN = {"OUTCOME_UNKNOWN", "PROCESS_KILLED", "TOOL_CRASHED", "CANCELLED", "SHUTTING_DOWN"}
 # What may be said at all.
 MAY_FAIL = MAY_HAVE_RUN | {"BUSY"}
-GIVES_BACK = {"CANCELLED", "BUSY"}
+GIVES_BACK = {"CANCELLED", "BUSY", "RESOURCE_EXHAUSTED"}
 
 TOOL = '''# /// script
 # requires-python = ">=3.9"
@@ -76,6 +77,7 @@ class Told:
     ended: int = 0
     workers: int = 0  # that were killed
     hostlers: int = 0  # that were killed
+    servers: int = 0  # that were killed
     states: Counter = field(default_factory=Counter)
     faults_of: dict = field(default_factory=dict)
 
@@ -90,8 +92,8 @@ class Told:
 
     def __str__(self):
         states = ", ".join(f"{count} {state}" for state, count in self.states.most_common())
-        return (f"{self.asked} calls asked for, {self.ended} acknowledged and waited for ({states}), {self.hostlers} hostlers and "
-                f"{self.workers} workers killed, " + ", ".join(f"{len(self.faults_of.get(kind, []))} {kind}"
+        return (f"{self.asked} calls asked for, {self.ended} acknowledged and waited for ({states}), {self.hostlers} hostlers, "
+                f"{self.workers} workers and {self.servers} servers killed, " + ", ".join(f"{len(self.faults_of.get(kind, []))} {kind}"
                                                                for kind in ("lost", "made twice", "left open", "told otherwise")))
 
 
@@ -160,9 +162,16 @@ class Seat:
 class World:
     """A person's folders, what was asked for in them, and what was said of it."""
 
-    def __init__(self, root, chance, sabotage, patience):
-        self.root, self.chance, self.told, self.patience = root, chance, Told(), patience
+    def __init__(self, root, chance, sabotage, patience, server):
+        self.root, self.chance, self.told, self.patience, self.server = root, chance, Told(), patience, server
         self.env = environment(XDG_STATE_HOME=str(root / "state"), **({"HOSTLER_SABOTAGE": sabotage} if sabotage else {}))
+        self.strikes, self.may_fail = STRIKES, MAY_FAIL
+        if server:
+            settings = root / "config/hostler"
+            settings.mkdir(parents=True)
+            (settings / "hostler.toml").write_text(f'[journal]\nstore = "{server.url}"\n')
+            self.env |= {"XDG_CONFIG_HOME": str(root / "config")}
+            self.strikes, self.may_fail = (*STRIKES, "server"), MAY_FAIL | {"RESOURCE_EXHAUSTED"}
         self.acknowledged, self.outcomes, self.of_key = {}, {}, {}
         self.number = 0
         for name, (effects, level) in KINDS.items():
@@ -172,7 +181,7 @@ class World:
         """An answer. Runs on the threads of seats."""
         result = message.get("result")
         if result is None:
-            if message["error"]["data"]["code"] not in MAY_FAIL:
+            if message["error"]["data"]["code"] not in self.may_fail:
                 self.told.fault("refused", message)
         elif asked.method == "calls.start":
             id = result["call"]
@@ -208,7 +217,12 @@ class World:
             while time.monotonic() < end:
                 self.ask(self.chance.choice(seats))
                 time.sleep(1 / RATE)
-            place, how = self.chance.randrange(len(seats)), STRIKES[number % len(STRIKES)]
+            place, how = self.chance.randrange(len(seats)), self.strikes[number % len(self.strikes)]
+            if how == "server":
+                self.server.kill()
+                self.server.start()
+                self.told.servers += 1
+                continue
             if seats[place].strike(how, self.chance):
                 self.told.workers += how == "worker"
                 self.told.hostlers += how not in ("worker", "end")
@@ -263,9 +277,9 @@ class World:
         count = made[asked.kind][asked.number]
         if code is None and (outcome["result"] != asked.number or not count):
             self.told.fault("told otherwise", f"{id} answered {outcome['result']}, made {count} times")
-        elif code and code not in MAY_FAIL:
+        elif code and code not in self.may_fail:
             self.told.fault("failed", outcome)
-        elif code and code not in MAY_HAVE_RUN and count:
+        elif code and code not in MAY_HAVE_RUN and count and not (asked.key and self.gave_back(id)):  # else the key's next call made it
             self.told.fault("told otherwise", f"{id} failed with {code}, but was made")
         if row is None or (row[0] == "complete") != (code is None):
             self.told.fault("told otherwise", f"{id} ended with {code or 'a result'}, remembered is {row}")
@@ -275,15 +289,18 @@ class World:
         return path.read_text().splitlines() if path.exists() else []
 
     def rows(self):
+        sql = "SELECT id, state, code, tool_name FROM {}tool_calls"
+        if self.server:
+            return {id: rest for id, *rest in self.server.sql(sql.format("hostler."))}
         store = sqlite3.connect(f"file:{self.root}/state/hostler/journal/calls.db?mode=ro", uri=True)
         with contextlib.closing(store):
-            return {id: rest for id, *rest in store.execute("SELECT id, state, code, tool_name FROM tool_calls")}
+            return {id: rest for id, *rest in store.execute(sql.format(""))}
 
 
-def storm(strikes, seed, sabotage=None, patience=PATIENCE):
+def storm(strikes, seed, sabotage=None, patience=PATIENCE, server=None):
     """As many strikes; what they came to."""
     cleanups = Cleanups()
-    world = World(scratch(cleanups), random.Random(seed), sabotage, patience)
+    world = World(scratch(cleanups), random.Random(seed), sabotage, patience, server)
     seats = [Seat(world) for _ in range(SEATS)]
     try:
         world.blow(seats, strikes)
@@ -304,8 +321,18 @@ def main(words):
         place = words.index("--sabotage")
         sabotage = words[place + 1]
         words = words[:place] + words[place + 2:]
+    server = None
+    if "--postgres" in words:
+        words.remove("--postgres")
+        sys.path.append(str(Path(__file__).parents[1] / "world"))
+        from server import Server  # of other tests
+        server = Server()
     strikes, seed = (int(word) for word in (words + ["30", "1"][len(words):])[:2])
-    told = storm(strikes, seed, sabotage)
+    try:
+        told = storm(strikes, seed, sabotage, server=server)
+    finally:
+        if server:
+            server.remove()
     print(told)
     for fault in told.faults():
         print(f"FAILED: {fault}")

@@ -62,6 +62,15 @@ class Server:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
 
+    def kill(self):
+        """Kills it, and all of its processes."""
+        self.process.kill()
+        self.process.wait(60)
+        # A new one waits until the last of them has seen it.
+        until = time.monotonic() + 60
+        while self.run("pg_ctl", "-D", self.data, "status").returncode == 0 and time.monotonic() < until:
+            time.sleep(0.05)
+
     def sql(self, text):
         """The rows of a query, a list of texts each."""
         done = self.run("psql", "-h", self.folder, "-U", "hostler", "-d", "postgres", "-AtqX", "-F", "\x1f", "-v", "ON_ERROR_STOP=1", "-c", text)

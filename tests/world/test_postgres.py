@@ -6,6 +6,7 @@ import threading
 import time
 import unittest
 
+import journal_storm
 from harness import HOSTLER, environment, write_tool
 from server import Server, programs
 from test_journal import TOOL, Journal
@@ -122,6 +123,14 @@ class Together(Postgres):
         late.value("calls.list", {}, id=7)
         time.sleep(2)  # until it has looked at what it had left itself
         self.assertEqual([self.row(once)["code"], self.row(pure)["state"]], ["OUTCOME_UNKNOWN", "complete"], "what is decided stays")
+
+
+class Storm(unittest.TestCase):
+    def test_nothing_is_lost_or_made_twice_while_hostlers_and_the_server_are_killed(self):
+        server.sql("DROP SCHEMA IF EXISTS hostler CASCADE")
+        told = journal_storm.storm(12, seed=1, server=server)
+        self.assertEqual(told.faults(), [], str(told))
+        self.assertGreater(told.servers, 0)
 
 
 class Queue(Postgres):
