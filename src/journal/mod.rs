@@ -6,6 +6,7 @@
 
 #[cfg(feature = "bench")]
 pub mod bench;
+mod claims;
 mod codec;
 mod filler;
 mod fold;
@@ -28,7 +29,6 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,7 +37,6 @@ use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
 use self::filler::Filler;
-use self::place::Left;
 use self::spool::{Position, Spool};
 use self::sync::Syncer;
 use crate::config::{Config, ConfigOptions, Environment};
@@ -62,8 +61,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// How long a server may take to accept a call.
 const ACCEPTANCE: Duration = Duration::from_secs(5);
-/// The pause while another process recovers a spool.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How long the store may take for one thing.
+const LONGEST_WORK: Duration = Duration::from_secs(10);
 
 /// The journal of a process.
 pub struct Journal {
@@ -156,50 +155,6 @@ impl Journal {
         &self.spool.claim().place
     }
 
-    /// Takes a key for a request, unless another call has it. Says why that cannot be known.
-    pub async fn claim_key(&self, asked: Keyed) -> Result<Claimed, String> {
-        let mut read = HashSet::new();
-        loop {
-            let (place, spool, asked, known) =
-                (self.place().clone(), self.spool.claim().name.clone(), asked.clone(), read.clone());
-            let left = move |name: &str| if known.contains(name) { Ok(Left::Nothing) } else { place.left(name) };
-            let claimed = self.on_store(move |store| store.claim_key(&asked, &spool, unix_ms(), &left)).await?;
-            match claimed {
-                Ok(claimed) => return Ok(claimed),
-                Err(holder) => {
-                    if self.brought(holder.clone()).await? {
-                        read.insert(holder);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Brings the spool of a process that is gone to the store. False if another process did that meanwhile.
-    async fn brought(&self, name: String) -> Result<bool, String> {
-        let (store, place) = (Arc::clone(&self.store), self.place().clone());
-        let work = blocking(move || match place.abandoned(&name)? {
-            Some(claim) => recover::bring(&claim, &store).map(Some),
-            None => Ok::<_, StoreError>(None),
-        });
-        match work.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))? {
-            Some(true) => Ok(true),
-            Some(false) => Err(cannot_be_asked(&"a spool that may have the call of this key is not readable")),
-            None => {
-                tokio::time::sleep(LOOK_AGAIN).await;
-                Ok(false)
-            }
-        }
-    }
-
-    /// Gives a key back: its call was never begun.
-    pub async fn free_key(&self, tool: String, key: String, call: String) {
-        let freed = self.on_store(move |store| store.free_key(&tool, &key, &call)).await;
-        if let Err(why) = freed {
-            tracing::warn!(why, "an idempotency key stays taken for a day, though its call was not made");
-        }
-    }
-
     /// Works on the store, on a thread.
     async fn on_store<T: Send + 'static>(
         &self,
@@ -207,7 +162,9 @@ impl Journal {
     ) -> Result<T, String> {
         let store = Arc::clone(&self.store);
         let working = blocking(move || store.with(work));
-        working.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))
+        let working = working.map_err(|error| cannot_be_asked(&error))?;
+        let done = tokio::time::timeout(LONGEST_WORK, working).await;
+        done.map_err(|_| cannot_be_asked(&"it does not answer"))?.map_err(|error| cannot_be_asked(&error))
     }
 
     /// A call that is written down, also by a hostler that was killed just before this one was started.
@@ -234,7 +191,7 @@ impl Journal {
             let read = store.with(|store| Ok(read(store)));
             read.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?
         });
-        reading.ok()?.await
+        tokio::time::timeout(LONGEST_WORK, reading.ok()?).await.ok()?
     }
 
     /// The queue of the store, if this person's calls are taken from one.

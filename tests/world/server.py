@@ -62,6 +62,12 @@ class Server:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
 
+    def signal(self, which):
+        """Sends a signal to it and all of its processes."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for pid in [self.process.pid, *map(int, children)]:
+            os.kill(pid, which)
+
     def kill(self):
         """Kills it, and all of its processes."""
         self.process.kill()

@@ -1,6 +1,7 @@
 """A store in a real PostgreSQL server, for several machines: each has a state folder of its own here."""
 
 import json
+import signal
 import subprocess
 import threading
 import time
@@ -219,6 +220,28 @@ class Away(Postgres):
         again = self.begin(control, "once.note", id=60, path=self.path("d"))
         self.assertEqual(self.end(control, again, id=61)["result"], "ran")
         self.assertEqual(self.effects("c"), [], "what was refused is not made later")
+
+    def test_a_server_that_does_not_answer_holds_up_what_relies_on_it_and_nothing_else(self):
+        wire, control = self.wire(), self.open(machine="b")
+        wire.value(1, "once_note", path=self.path("a"))
+        self.end(control, self.begin(control, "pure.note", path=self.path("b"), key="before"))
+        server.signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            for number in range(2, 12):
+                self.assertEqual(wire.value(number, "once_note", path=self.path("a")), "ran")
+            self.assertLess(time.monotonic() - began, 4)
+            refused = control.ask("calls.start", {"tool": "once.note", "arguments": {"path": self.path("c")}, "background": True, "key": "k"}, id=50)
+            self.assertEqual(refused.data["code"], "RESOURCE_EXHAUSTED", refused)
+            self.assertLess(time.monotonic() - began, 40)
+        finally:
+            server.signal(signal.SIGCONT)
+        again = until(lambda: (answer := control.ask("calls.start", {
+            "tool": "once.note", "arguments": {"path": self.path("c")}, "background": True, "key": "k"}, id=60)) and
+            getattr(answer, "result", None))
+        self.assertEqual(self.end(control, again["call"], id=61)["result"], "ran")
+        self.assertEqual(self.effects("c"), ["ran"])
+        until(lambda: len(self.rows("tool_name = 'once.note' AND state = 'complete'")) == 12)
 
     def test_what_a_person_may_not_do_is_said(self):
         server.sql("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN")

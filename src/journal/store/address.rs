@@ -55,6 +55,8 @@ impl StoreAddress {
     }
 }
 
+/// After this long without a word, it is asked whether the server is still there.
+const SILENCE: Duration = Duration::from_secs(30);
 /// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -75,6 +77,8 @@ impl Server {
             config.connect_timeout(PATIENCE);
         }
         config.application_name("hostler");
+        // A connection that broke silently is noticed.
+        config.keepalives_idle(SILENCE).keepalives_interval(PATIENCE).keepalives_retries(3).tcp_user_timeout(SILENCE);
         let host = rustix::system::uname();
         let origin = format!("{user}@{}", host.nodename().to_string_lossy());
         Some(Self { config, origin })

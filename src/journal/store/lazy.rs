@@ -12,6 +12,8 @@ use super::{SqliteStore, Store, StoreError};
 
 /// A connection to a server that was not used for longer may be broken: it is asked first.
 const UNSURE: Duration = Duration::from_millis(50);
+/// How long others may work on it before: a server that does not answer is not waited for by ever more threads.
+const TURN: Duration = Duration::from_secs(10);
 /// How long a server that could not be reached is not tried again.
 const AWAY: Duration = Duration::from_secs(1);
 
@@ -74,7 +76,8 @@ impl LazyStore {
     }
 
     fn work<T>(&self, work: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut state = self.store.lock();
+        let busy = || StoreError::Server(format!("{} does not answer", self.address));
+        let mut state = self.store.try_lock_for(TURN).ok_or_else(busy)?;
         match self.opened(&mut state)? {
             Open::File(mut store) => match work(&mut store) {
                 Ok(done) => {
