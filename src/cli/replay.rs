@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
@@ -17,8 +18,9 @@ use crate::call::{CallDetails, CallInfo, CallRequest, CallState};
 use crate::config::tool::Effects;
 use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions, Environment};
+use crate::executor::redactor_of;
 use crate::journal::Place;
-use crate::outcome::Outcome;
+use crate::outcome::{Code, Outcome, Redactor};
 use crate::registry::Tool;
 use crate::runtime::Workspace;
 
@@ -62,8 +64,9 @@ pub(super) async fn run(
     }
     warn(&recorded);
     let outcome = call(&app, &tool.name, &recorded).await?;
+    let secrets = redactor_of(&tool.entry.settings.secrets.value, &tool.entry.config).await;
     app.runtime().end_journal().await;
-    Ok(report(args, &recorded, &source, &outcome))
+    Ok(report(args, &recorded, &source, &as_kept(&outcome, &source, secrets.as_deref())))
 }
 
 /// The call, which must have ended and have its arguments.
@@ -82,6 +85,10 @@ fn recorded(id: &str, environment: &Arc<Environment>) -> Result<Recorded, Refusa
     let Some(details) = call.details.clone() else {
         return Err(Refusal::new(format!("the call {id} was not written down"), "see `journal` of its tool"));
     };
+    let was_not_made = |code: Code| matches!(code, Code::InvalidParams | Code::ToolNotFound);
+    if let Some(error) = call.error.as_ref().filter(|error| was_not_made(error.code)) {
+        return Err(Refusal::new(format!("the call {id} was not made: {}", error.message), "call the tool anew"));
+    }
     let arguments = call.arguments.as_deref().and_then(|arguments| serde_json::from_str(arguments).ok());
     let Some(arguments) = arguments else {
         let fix = "those of failed and of background calls are; with `bodies = \"all\"` under [journal] those of every call are";
@@ -162,6 +169,9 @@ fn find(app: &Workspace, recorded: &Recorded, source: &Source) -> Result<Arc<Too
         let what = format!("{} is no tool file", file.display());
         return Err(Refusal::not_found(what, format!("`hostler check {}` says why", file.display())));
     };
+    if let Some(reason) = entry.broken() {
+        return Err(Refusal::new(reason, format!("`hostler check {}` shows where", file.display())));
+    }
     let name = function.map_or_else(|| entry.file.pack.clone(), |function| format!("{}.{function}", entry.file.pack));
     registry.find(&name).map_err(|reason| show::missing(&name, reason))
 }
@@ -196,6 +206,28 @@ fn then(call: &CallInfo) -> Option<Result<Value, String>> {
         Some(error) => Some(Err(format!("{}: {}", error.code, error.message))),
         None => call.result.clone().map(Ok),
     }
+}
+
+/// An outcome as the journal would have it: without secrets, and with the place of the tool file as it was called.
+fn as_kept(outcome: &Outcome, source: &Source, secrets: Option<&Redactor>) -> Outcome {
+    let mut outcome = outcome.clone();
+    if let (Ok(result), Some(secrets)) = (&mut outcome.ended, secrets)
+        && let Ok(mut value) = serde_json::from_str(result.get())
+    {
+        secrets.value(&mut value);
+        *result = to_raw_value(&value).unwrap_or_default();
+    }
+    if let Err(fault) = &mut outcome.ended {
+        if let Some(secrets) = secrets {
+            secrets.fault(fault);
+        }
+        if let Source::Kept { folder, file } = source
+            && let (Some(there), Some(here)) = (file.parent(), folder.to_str())
+        {
+            fault.message = fault.message.replace(here, &there.to_string_lossy());
+        }
+    }
+    outcome
 }
 
 fn now(outcome: &Outcome) -> Result<Value, String> {

@@ -17,5 +17,5 @@ pub use makers::Makers;
 pub use one_shot::OneShots;
 pub use pooled::{FileStatus, Status};
 pub use pooled::{Invocation, Pools, caps};
-pub use secrets::{named_itself, trouble_of_secret};
+pub use secrets::{named_itself, redactor_of, trouble_of_secret};
 pub use store::{PoolStore, SharedStatus};

@@ -3,11 +3,12 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::tables::SecretSource;
 use crate::config::{Config, Environment};
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Code, Fault, Redactor};
 use crate::process::{Launch, limit_behind, run, shell_word};
 use crate::threads::blocking;
 
@@ -25,6 +26,17 @@ pub(super) async fn look_up(name: &str, config: &Config) -> Result<Option<String
         Some(SecretSource::File(path)) => read_file(path.clone()).await,
         Some(SecretSource::Command(words)) => run_command(words, environment).await,
     }
+}
+
+/// Takes the secrets of these names out of texts. Those that are not there cannot be in them.
+pub async fn redactor_of(names: &[String], config: &Config) -> Option<Arc<Redactor>> {
+    let mut found = Vec::new();
+    for name in names {
+        if let Ok(Some(value)) = look_up(name, config).await {
+            found.push((name.as_str(), value));
+        }
+    }
+    Redactor::of(found.iter().map(|(name, value)| (*name, value.as_str())))
 }
 
 /// Why a secret cannot be read.

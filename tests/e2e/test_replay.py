@@ -74,7 +74,8 @@ class Replay(unittest.TestCase):
         status, told = self.replay(call, "--against", "other/mine.py", "--yes")
         self.assertEqual((status, told["now"]["tool"], told["now"]["result"]), (1, "mine.hello", "you"))
         (self.folder / "other" / "text.txt").write_text("")
-        for name, words in (("text.txt", "is no tool file"), ("none.py", "No such file")):
+        (self.folder / "other" / "broken.py").write_text("def hello(:\n")
+        for name, words in (("text.txt", "is no tool file"), ("none.py", "No such file"), ("broken.py", "line 1")):
             refused = self.hostler("replay", call, "--against", f"other/{name}")
             self.assertNotEqual(refused.returncode, 0)
             self.assertIn(words, refused.stderr)
@@ -107,6 +108,22 @@ class Replay(unittest.TestCase):
             self.assertIn(words, refused.stderr)
             self.assertNotIn(refused.returncode, (0, 1))
         self.assertEqual(list((self.folder / "state").rglob("hostler-source.json")), [], "no source without arguments")
+
+    def test_secrets_are_taken_out_before_it_is_compared(self):
+        text = '# /// script\n# requires-python = ">=3.9"\n# [tool.hostler]\n# effects = "pure"\n# secrets = ["KEY"]\n# ///\n'
+        write_tool(self.tools, "keeper", text + "import hostler\ndef say(fails: bool) -> str:\n    if fails:\n"
+                   "        raise ValueError(hostler.secret('KEY'))\n    return 'it is ' + hostler.secret('KEY')\n", header="")
+        self.env["KEY"] = "canary-2718"
+        for fails in ("false", "true"):
+            call = self.call("keeper.say", f"fails={fails}")
+            done = self.hostler("replay", call, "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout)["same"]), (0, True), done.stdout)
+            self.assertNotIn("canary", done.stdout + done.stderr)
+
+    def test_what_was_never_made_is_not_made_again(self):
+        for words in (["greet.hello", "age:=3"], ["greet.nothing"]):
+            refused = self.hostler("replay", self.call(*words))
+            self.assertEqual((refused.returncode, "was not made" in refused.stderr), (2, True), refused.stderr)
 
     def test_without_its_source_only_the_same_one_will_do(self):
         call = self.call("greet.hello", "name=you")
