@@ -44,9 +44,10 @@ class Scraped(test_http.Serving):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request("GET", f"/api/v1/{path}?{urllib.parse.urlencode(params)}")
-            return json.loads(connection.getresponse().read()).get("data")
-        except OSError:  # it starts
-            return None
+            answer = connection.getresponse()
+            return json.loads(answer.read()).get("data") if answer.status == 200 else None
+        except OSError:
+            return None  # it starts
         finally:
             connection.close()
 
@@ -63,9 +64,9 @@ class Scraped(test_http.Serving):
         counted = until(lambda: (found := self.query("hostler_tool_calls_total")).get(("success", "t.add")) == 3 and found)
         self.assertIn(("INVALID_PARAMS", "t.add"), counted)
         self.assertEqual(self.query("up"), {(): 1.0})
-        target = self.ask("targets")["activeTargets"][0]
+        target = until(lambda: self.ask("targets"))["activeTargets"][0]
         self.assertEqual((target["health"], target["lastError"]), ("up", ""))
-        known = self.ask("metadata")
+        known = until(lambda: self.ask("metadata"))
         self.assertEqual(known["hostler_tool_calls"][0]["type"], "counter")
         histograms = [name for name, about in known.items() if name.startswith("hostler") and about[0]["type"] == "histogram"]
         self.assertTrue(histograms)
