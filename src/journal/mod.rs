@@ -201,12 +201,20 @@ impl Journal {
         Queue::open(self.store.address(), tools)
     }
 
-    /// Takes calls that others have enqueued. They belong to this process from then on.
+    /// Takes calls that others have enqueued. They belong to this process from then on, so a slow answer is waited for.
     pub async fn take_queued(&self, queue: &Queue, at_most: u64) -> Result<Vec<ToRun>, String> {
-        let (spool, tools) = (self.spool.claim().name.clone(), queue.tools.clone());
-        let taken = self.on_store(move |store| store.take_queued(&spool, &tools, at_most)).await?;
+        let (store, spool, tools) = (Arc::clone(&self.store), self.spool.claim().name.clone(), queue.tools.clone());
+        let taking = blocking(move || store.with(|store| store.take_queued(&spool, &tools, at_most)));
+        let taken = taking.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))?;
         self.has_taken_over.fetch_or(!taken.is_empty(), Ordering::Relaxed);
         Ok(taken)
+    }
+
+    /// Begins a call that this process has taken, unless another one has it by now.
+    pub async fn begins(&self, id: &str) -> Result<bool, String> {
+        let (id, spool) = (id.to_owned(), self.spool.claim().name.clone());
+        let boot = self.spool.boot().to_owned();
+        self.on_store(move |store| store.begin(&id, &spool, &boot)).await
     }
 
     /// Whether other machines use the store as well.
@@ -273,6 +281,11 @@ impl Journal {
 
     /// Goes on with the spools of processes that are gone. Blocks.
     pub fn recover(&self) -> Recovered {
+        if self.is_shared() && self.has_taken_over.load(Ordering::Relaxed) {
+            // Calls that wait to be begun have no record yet, with which the heartbeat would begin.
+            let shown = self.store.with(|store| store.beat(&self.spool.claim().name, unix_ms()));
+            let _ = shown.inspect_err(|error| tracing::debug!(%error, "no sign of life was given"));
+        }
         let recovered = recover::recover(self.spool.claim(), self.spool.boot(), &self.store);
         self.has_taken_over.fetch_or(!recovered.to_run.is_empty(), Ordering::Relaxed);
         self.has_looked.send_replace(true);

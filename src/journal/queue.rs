@@ -33,8 +33,6 @@ impl Queue {
         let listen = move || {
             while !is_over.load(Ordering::Relaxed) {
                 let heard = PostgresStore::open(&server).and_then(|mut store| {
-                    // Some may have come before.
-                    changed.notify_one();
                     store.listen(LOOK, || {
                         changed.notify_one();
                         !is_over.load(Ordering::Relaxed)

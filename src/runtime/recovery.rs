@@ -131,6 +131,9 @@ impl Runtime {
             journal.never_begun(&row, why);
             return Ok(());
         }
+        if !journal.begins(&call.id).await.map_err(|why| Fault::new(Code::SystemError, why))? {
+            return Ok(());
+        }
         let site = self.background.site(row.workspace.as_deref());
         self.background.start(site, request(&row)).await.map(drop)
     }

@@ -50,6 +50,13 @@ class Postgres(Journal):
         rows = server.sql(f"SELECT row_to_json(c) FROM (SELECT * FROM hostler.tool_calls WHERE {where} ORDER BY number) c")
         return [json.loads(row[0]) for row in rows]
 
+    def short_leases(self):
+        server.sql("ALTER TABLE hostler.settings DROP CONSTRAINT three_heartbeats; UPDATE hostler.settings SET lease_seconds = 3")
+
+    def spools(self, machine):
+        """The locks of spools on a machine: one for each process, and for each that is gone and was not recovered."""
+        return list((self.folder / f"machine-{machine}/hostler/journal/spool").glob("*/*.lock"))
+
     def run_on(self, machine, *words, **variables):
         return subprocess.run([HOSTLER, *words], cwd=self.folder, env=self.env(machine=machine, **variables), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120)
@@ -113,17 +120,38 @@ class Together(Postgres):
         self.kill(a)
         # As if that it began had not come to the database any more: it is in that machine's spool.
         server.sql(f"UPDATE hostler.tool_calls SET state = 'created', started_at = NULL, pid = NULL WHERE id = '{begun}'")
-        server.sql("ALTER TABLE hostler.settings DROP CONSTRAINT three_heartbeats; UPDATE hostler.settings SET lease_seconds = 3")
+        self.short_leases()
         b = self.open(machine="b")
         until(lambda: self.row(once)["state"] == "failed")
         self.assertEqual(self.end(b, once, id=5)["error"]["code"], "OUTCOME_UNKNOWN")
         self.assertEqual(self.end(b, pure, id=6)["result"], "again")
         self.assertEqual(self.end(b, begun, id=8)["error"]["code"], "OUTCOME_UNKNOWN")
         self.assertEqual([len(self.effects(name)) for name in ("once", "begun")], [1, 1])
-        late = self.open(machine="a")
-        late.value("calls.list", {}, id=7)
-        time.sleep(2)  # until it has looked at what it had left itself
-        self.assertEqual([self.row(once)["code"], self.row(pure)["state"]], ["OUTCOME_UNKNOWN", "complete"], "what is decided stays")
+        self.row(pure, "complete")
+        left = self.spools("a")
+        self.open(machine="a")
+        until(lambda: left and not any(path.exists() for path in left))
+        self.assertEqual([self.row(pure)["state"], self.row(begun)["code"]], ["complete", "OUTCOME_UNKNOWN"])
+        self.assertEqual(self.row(once)["code"], "OUTCOME_UNKNOWN", "what is decided stays")
+
+    def test_what_a_machine_says_after_its_lease_changes_nothing(self):
+        a = self.open(machine="a")
+        ended = self.begin(a, "once.note", path=self.path("ended"), seconds=1)
+        until(lambda: self.effects("ended"))
+        server.stop()
+        try:
+            self.assertEqual(self.end(a, ended)["result"], "ran")
+            self.kill(a)
+        finally:
+            server.start()
+        self.assertIn(self.row(ended)["state"], ("created", "running"), "its end is in the spool of that machine")
+        self.short_leases()
+        self.open(machine="b")
+        until(lambda: self.row(ended)["state"] == "failed")
+        left = self.spools("a")
+        self.open(machine="a")
+        until(lambda: left and not any(path.exists() for path in left))
+        self.assertEqual(self.row(ended)["code"], "OUTCOME_UNKNOWN")
 
 
 class Storm(unittest.TestCase):
@@ -145,7 +173,7 @@ class Queue(Postgres):
 
     def open(self, **variables):
         hostler = super().open(HOME=str(self.folder / "home"), **variables)
-        hostler.value("tools.list", {}, id=900)
+        until(lambda: server.sql("SELECT to_regclass('hostler.tool_calls') IS NOT NULL") == [["t"]])
         return hostler
 
     def enqueued(self, tool, arguments, more=""):
@@ -177,6 +205,18 @@ class Queue(Postgres):
         self.assertEqual(len(self.effects("all")), 100)
         self.assertEqual(self.row(other)["state"], "created", "nobody takes calls of that tool")
         self.assertTrue(a.value("calls.cancel", {"call": other}, id=5))
+
+    def test_a_call_that_another_machine_has_by_now_is_not_begun(self):
+        a, invalid = self.open(), self.folder / "invalid"
+        invalid.mkdir()
+        (invalid / "hostler.toml").write_text("no TOML")
+        taken, kept = (server.sql(f"SELECT {self.enqueued('once.note', {'path': self.path(name)}, f', folder => %r' % str(invalid))}")[0][0]
+                       for name in ("taken", "kept"))
+        until(lambda: all(self.row(call)["spool"] for call in (taken, kept)))
+        server.sql(f"UPDATE hostler.tool_calls SET spool = 'another' WHERE id = '{taken}'")
+        (invalid / "hostler.toml").write_text(f'tools = ["{self.folder}/tools"]\n')
+        self.assertEqual(self.end(a, kept)["result"], "ran")
+        self.assertEqual((self.row(taken)["state"], self.effects("taken")), ("created", []))
 
     def test_what_was_enqueued_while_nobody_listened_is_made(self):
         self.run_on("c", "call", "once.note", f"path={self.path('a')}", "--key", "k")  # makes the tables

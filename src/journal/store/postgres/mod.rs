@@ -17,9 +17,9 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use postgres::{Client, GenericClient, Transaction};
 
-use self::rows::{COLUMNS, LISTED, Writer, apply, clean, row};
+use self::rows::{Writer, apply, clean, row};
 use super::address::Server;
-use super::rows::number;
+use super::rows::{COLUMNS, LISTED, number};
 use super::{AT_ONCE, Batch, CallRow, Change, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::place::Left;
@@ -53,7 +53,7 @@ impl PostgresStore {
         Ok(Self { client, origin: server.origin.clone(), connected: Instant::now(), lease })
     }
 
-    /// Calls this for each call that is enqueued, and once in so long, until it says that it is enough.
+    /// Calls `heard` at once, since calls may have been enqueued before, then for each that is and after each `pause`, until it returns false.
     pub fn listen(&mut self, pause: Duration, mut heard: impl FnMut() -> bool) -> Result<(), StoreError> {
         let client = self.client.client()?;
         client.batch_execute("LISTEN hostler_enqueued")?;
@@ -178,10 +178,12 @@ impl Store for PostgresStore {
         let (digest, call, holder, counts): (String, String, String, bool) =
             (known.get(0), known.get(1), known.get(2), known.get(3));
         if counts && call != asked.call {
+            // Asked before its call is looked for: a process leaves once its calls are there.
+            let is_held = holder == spool || has_lease(&mut transaction, &holder, lease)?;
+            let left = if is_held { Left::Process } else { left(&holder)? };
             let sql = format!("SELECT {COLUMNS} FROM hostler.tool_calls WHERE id = $1");
             let found = transaction.query_opt(&sql, &[&call])?.as_ref().map(row);
-            let is_there = found.is_some() || holder == spool || has_lease(&mut transaction, &holder, lease)?;
-            match if is_there { Left::Process } else { left(&holder)? } {
+            match if found.is_some() { Left::Process } else { left } {
                 Left::Process => {
                     let row = found.map(Box::new);
                     transaction.commit()?;
@@ -281,6 +283,12 @@ impl Store for PostgresStore {
         let taken = transaction.query(&sql, &[&spool, &tools, &number(at_most)])?;
         transaction.commit()?;
         Ok(taken.iter().map(|row| ToRun { id: row.get(0), retry_count: 0, retry_at: None }).collect())
+    }
+
+    fn begin(&mut self, id: &str, spool: &str, boot: &str) -> Result<bool, StoreError> {
+        // From now on others do not take it for one that was certainly not begun.
+        let sql = format!("UPDATE hostler.tool_calls SET boot_id = $3 WHERE id = $1 AND spool = $2 AND {OPEN}");
+        Ok(self.client.client()?.execute(&sql, &[&id, &spool, &boot])? > 0)
     }
 
     fn held(&mut self) -> Result<Held, StoreError> {

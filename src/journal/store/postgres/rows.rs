@@ -11,23 +11,6 @@ use super::super::rows::{MOST_OUTPUT, end, number, read_tries, tagged, written_t
 use super::super::{CallRow, Change, StoreError};
 use crate::journal::state::State;
 
-macro_rules! columns {
-    ($bodies:literal, $output:literal, $metadata:literal) => {
-        concat!(
-            "id, tool_name, state, ", $bodies, ", error, pid, started_at, timeout_at, retry_count, last_heartbeat, ", $output,
-            ", max_retries, timeout_seconds, created_at, updated_at, code, fault, retry_at, process_started, boot_id, \
-             duration_us, attempt, effects, level, background, session, client, tags, traceparent, key, tool_version, workspace, \
-             cancelled, ", $metadata, ", spool, has_secrets, tries"
-        )
-    };
-}
-
-/// What is read of a call.
-pub const COLUMNS: &str = columns!("request, response", "output_stream", "metadata");
-
-/// The same for a list, without bodies.
-pub const LISTED: &str = columns!("left(request, 2048), NULL::text", "NULL::text", "NULL::text");
-
 /// What is written of a new call.
 const WRITTEN: &str = "id, prompt_id, block_id, api_tool_call_id, tool_name, state, request, response, error, pid, started_at, timeout_at, \
      retry_count, last_heartbeat, output_stream, max_retries, timeout_seconds, created_at, updated_at, code, fault, retry_at, \
@@ -43,7 +26,7 @@ pub struct Writer<'a> {
     pub is_fenced: bool,
 }
 
-/// A call as a row of these.
+/// A call as a row of [`COLUMNS`](super::super::rows::COLUMNS).
 pub fn row(row: &Row) -> CallRow {
     let time = |place: usize| row.get::<_, Option<i64>>(place).and_then(|time| u64::try_from(time).ok());
     let count = |place: usize| u64::try_from(row.get::<_, i64>(place)).unwrap_or_default();
