@@ -116,18 +116,11 @@ impl<'a> Tries<'a> {
     fn note(&mut self, fault: &Fault, pause: Duration) {
         self.retry += 1;
         self.running.retries.store(self.retry, Ordering::Relaxed);
-        let failed = self.failed(fault);
+        let failed = Attempt { code: fault.code, message: fault.message.clone() };
         self.running.journal_retry(self.retry, pause, &failed);
         let when = format_duration(Duration::from_millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)));
         self.running.note(&format!("{} failed ({}); it is tried again in {when}", self.tool.name, fault.code));
         self.faults.push(failed);
-    }
-
-    /// Why a try failed, without secrets: it is written down, and told to the client.
-    fn failed(&self, fault: &Fault) -> Attempt {
-        let mut fault = fault.clone();
-        self.running.redact(&mut fault);
-        Attempt { code: fault.code, message: fault.message }
     }
 
     /// The fault of the last try, with those before it.

@@ -49,13 +49,10 @@ DOOMED = """# /// script
 # dependencies = []
 # [tool.hostler]
 # effects = "pure"
-# secrets = ["KEY"]
 # ///
-import os, sys
-import hostler
+import os
 
-def die(name: str) -> str:
-    print("the key is", hostler.secret("KEY"), file=sys.stderr, flush=True)
+def die() -> str:
     os.kill(os.getpid(), 9)
 """
 
@@ -99,15 +96,12 @@ class Room(Journal):
 
 
 class Tries(Journal):
-    def test_why_tries_failed_is_known_after_a_crash_and_holds_no_secret(self):
+    def test_why_tries_failed_is_known_after_a_crash(self):
         write_tool(self.folder / "tools", "doomed", DOOMED, header="")
-        first = self.open(KEY="hunter2-hunter2", HOSTLER_DIE_AT="call.retry-written")
-        id = first.value("calls.start", {"tool": "doomed.die", "arguments": {"name": "x"}, "background": True})["call"]
+        first = self.open(HOSTLER_DIE_AT="call.retry-written")
+        id = first.value("calls.start", {"tool": "doomed.die", "background": True})["call"]
         first.process.wait(PATIENCE)
-        for path in self.state.rglob("*"):
-            if path.is_file():
-                self.assertNotIn(b"hunter2-hunter2", path.read_bytes(), path)
-        second = self.open(KEY="hunter2-hunter2")
+        second = self.open()
         shown = until(lambda: (call := second.value("calls.get", {"call": id}, id=2))["state"] in ("error", "failed") and call)
         self.assertEqual(len(shown["details"]["tries"]), 3, shown)
         error = self.end(second, id)["error"]
@@ -115,7 +109,6 @@ class Tries(Journal):
         self.assertEqual([attempt["code"] for attempt in error["details"]["attempts"]], ["PROCESS_KILLED"] * 3)
         row = self.row(id)
         self.assertEqual((row["retry_count"], len(json.loads(row["tries"])), row["state"]), (3, 3, "failed"))
-        self.assertNotIn("hunter2-hunter2", json.dumps(self.rows()) + json.dumps(shown))
 
 
 class Many(Journal):
