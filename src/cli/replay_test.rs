@@ -44,7 +44,7 @@ fn fill(value: impl Fn(&str) -> String) -> String {
     parts.map(|(place, part)| if place % 2 == 0 { part.to_owned() } else { value(part) }).collect::<String>() + "\n"
 }
 
-/// The tool that the test calls, and its file, if hostler has to be told where it is.
+/// The tool that the test calls, and its file, if it is not in a folder that hostler reads by itself.
 fn named<'a>(tool: &str, source: &'a Source) -> (String, Option<&'a Path>) {
     match source {
         Source::Kept { file, .. } => (tool.to_owned(), Some(file)),

@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
 enum Now {
     Accepted,
     Begun,
-    /// It has ended, or nobody can say what became of it.
+    /// It has ended, or its outcome is unknown.
     Over,
 }
 
