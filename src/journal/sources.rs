@@ -73,6 +73,7 @@ impl KeptSources {
         let (Some(tool), Some(parent)) = (source.file.file_name().and_then(OsStr::to_str), source.file.parent()) else {
             return Ok(false);
         };
+        let has_lock = lock.is_some();
         if let Some(text) = lock {
             let Ok(path) = source.lock.strip_prefix(parent) else { return Ok(false) };
             files.push(Part { path: path.to_owned(), text, is_executable: false });
@@ -81,7 +82,7 @@ impl KeptSources {
             folder: PathBuf::new(),
             name: tool.to_owned(),
             file: source.file.clone(),
-            has_lock: source.lock.is_file(),
+            has_lock,
             kept_ms: unix_ms(),
         };
         let text = serde_json::to_vec(&about)?;

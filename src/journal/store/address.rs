@@ -115,10 +115,7 @@ fn host(host: &Host) -> String {
 impl std::fmt::Debug for StoreAddress {
     /// Without the password.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::File(path) => path.fmt(formatter),
-            Self::Server(server) => formatter.write_str(&server.name()),
-        }
+        write!(formatter, "{self}")
     }
 }
 

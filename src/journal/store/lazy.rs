@@ -48,13 +48,17 @@ impl LazyStore {
         Self { address, store: Mutex::default(), replaced: AtomicU64::new(0), is_for_reading: false }
     }
 
-    /// The same to read from; `None` if there is none.
+    /// The same to read from; `None` if no store was made yet.
     pub fn to_read(address: StoreAddress) -> Result<Option<Self>, StoreError> {
-        let is_there = match &address {
-            StoreAddress::File(path) => SqliteStore::open_to_read(path)?.is_some(),
-            StoreAddress::Server(_) => true,
+        let open = match &address {
+            StoreAddress::File(path) => match SqliteStore::open_to_read(path)? {
+                Some(store) => Some(Open::File(store)),
+                None => return Ok(None),
+            },
+            StoreAddress::Server(_) => None,
         };
-        Ok(is_there.then(|| Self { is_for_reading: true, ..Self::new(address) }))
+        let state = Mutex::new(State { open, ..State::default() });
+        Ok(Some(Self { store: state, is_for_reading: true, ..Self::new(address) }))
     }
 
     /// Where it is.
