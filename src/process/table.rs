@@ -124,8 +124,9 @@ mod system {
             return Vec::new();
         }
         let mut found = Vec::new();
-        // Each thread has its own children.
-        for thread in std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
+        // Each thread has its own children. The first living thread gets those of one that ends, so the first is read last.
+        let threads: Vec<_> = std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten().collect();
+        for thread in threads.iter().rev() {
             let Ok(text) = std::fs::read_to_string(thread.path().join("children")) else {
                 // The thread has just ended, or the kernel has no such lists.
                 if thread.path().exists() {
