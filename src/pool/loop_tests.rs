@@ -77,7 +77,7 @@ async fn live(
         tokio::select! {
             biased;
             order = orders.recv() => match order {
-                Some(Control::Stop(_)) | None => return died(Exit::Signal(9)),
+                Some(Control::Stop(..)) | None => return died(Exit::Signal(9)),
                 Some(_) => {}
             },
             Some(frame) = frames.recv() => {

@@ -137,15 +137,12 @@ impl Actor {
                 self.follow_up.push_back(Event::StartFailed { worker, by_itself: false });
             }
             Some(WorkerProcess::Live(handle)) => {
-                if mode == StopMode::Retire {
-                    handle.writer.shutdown();
-                }
-                let _ = handle.control.send(Control::Stop(grace));
+                let _ = handle.control.send(Control::Stop(grace, Some(handle.writer)));
                 let why = self.why_stop.take().unwrap_or("hostler is shutting down");
                 self.workers.insert(worker, WorkerProcess::Leaving(handle.pid, why, handle.control));
             }
             Some(WorkerProcess::Leaving(pid, why, control)) => {
-                let _ = control.send(Control::Stop(grace));
+                let _ = control.send(Control::Stop(grace, None));
                 self.workers.insert(worker, WorkerProcess::Leaving(pid, why, control));
             }
             None => {}

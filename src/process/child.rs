@@ -117,7 +117,7 @@ impl Child {
 
     /// Lists its descendants, for the time after its exit: they are reparented then, and those without a mark could not
     /// be identified.
-    pub(super) fn remember(&mut self) {
+    pub fn remember(&mut self) {
         self.known.extend(table::descendants(self.pid, &[], None));
     }
 

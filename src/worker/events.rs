@@ -98,7 +98,7 @@ impl Backpressure {
 }
 
 /// An order to the worker's task.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum Control {
     /// Print the Python stack on stderr; with several calls, that of the call's thread.
     TakeStack {
@@ -107,8 +107,9 @@ pub enum Control {
     },
     /// Make the worker read its standard input, where a cancellation waits.
     Interrupt,
-    /// Stop it.
-    Stop(Grace),
+    /// Stop it. It may leave as soon as its standard input ends, and its children cannot be found after that: they are listed before
+    /// this writer is dropped.
+    Stop(Grace, Option<LinkWriter>),
 }
 
 /// A live worker, as its owner holds it. Dropping it kills the worker.

@@ -167,7 +167,13 @@ impl WorkerTask {
                         self.interpreter.signal_thread(&format!("call:{call}"), Signal::USR2);
                     }
                     Some(Control::Interrupt) => self.interrupt(),
-                    Some(Control::Stop(grace)) => return self.stop(grace).await,
+                    Some(Control::Stop(grace, writer)) => {
+                        self.child.remember();
+                        if let Some(writer) = writer.filter(|_| !grace.to_leave.is_zero()) {
+                            writer.shutdown();
+                        }
+                        return self.stop(grace).await;
+                    }
                     None => return self.stop(Grace::NONE).await,
                 },
             }
@@ -193,7 +199,7 @@ impl WorkerTask {
         loop {
             tokio::select! {
                 exit = stop(&mut self.child, grace) => return exit,
-                Some(Control::Stop(harsher)) = self.orders.recv() => grace = harsher,
+                Some(Control::Stop(harsher, _)) = self.orders.recv() => grace = harsher,
             }
         }
     }

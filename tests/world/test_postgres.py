@@ -279,7 +279,8 @@ class Away(Postgres):
         again = until(lambda: (answer := control.ask("calls.start", {
             "tool": "once.note", "arguments": {"path": self.path("c")}, "background": True, "key": "k"}, id=60)) and
             getattr(answer, "result", None))
-        self.assertEqual(self.end(control, again["call"], id=61)["result"], "ran")
+        ended = self.end(control, again["call"], id=61)
+        self.assertEqual(ended["result"], "ran", ended)
         self.assertEqual(self.effects("c"), ["ran"])
         until(lambda: len(self.rows("tool_name = 'once.note' AND state = 'complete'")) == 12)
 
