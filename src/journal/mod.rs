@@ -217,6 +217,11 @@ impl Journal {
         self.on_store(move |store| store.begin(&id, &spool, &boot)).await
     }
 
+    /// Whether a call belongs to this process.
+    pub fn is_own(&self, row: &CallRow) -> bool {
+        row.spool == self.spool.claim().name
+    }
+
     /// Whether other machines use the store as well.
     pub fn is_shared(&self) -> bool {
         self.reading.is_some()

@@ -12,7 +12,7 @@ use crate::builtin::Builtins;
 use crate::call::{BackgroundCalls, CallHandle, CallRequest, Resumed, Session};
 use crate::config::call_site::CallSite;
 use crate::config::{Config, ConfigError, Environment};
-use crate::journal::{Claimed, Keyed, digest};
+use crate::journal::{Claimed, Keyed, State, digest};
 use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::edge;
 use crate::threads::blocking;
@@ -153,9 +153,19 @@ impl Background {
         let arguments = serde_json::from_str(arguments.get()).unwrap_or_default();
         let id = app.calls.new_id();
         let asked = Keyed { tool, key: key.clone(), digest: digest(&arguments), call: id.clone() };
+        // Whether the store has everything that this process knows of the first.
+        let mut is_current = false;
         loop {
             match journal.claim_key(asked.clone()).await {
-                Ok(Claimed::Known { is_same: true, call, row: Some(_) }) => return Ok(Err(call)),
+                Ok(Claimed::Known { is_same: true, call, row: Some(row) }) => {
+                    let is_over = row.state.is_some_and(State::is_final) || is_current;
+                    if is_over || !journal.is_own(&row) || runtime.watch.handle(&call).is_some() {
+                        return Ok(Err(call));
+                    }
+                    // It has ended here, and gives its key back if it was not begun.
+                    let _ = journal.in_store().await;
+                    is_current = true;
+                }
                 // It has the key, and may die before it is written down.
                 Ok(Claimed::Known { is_same: true, call, row: None }) => {
                     let first = runtime.watch.handle(&call).filter(|first| !first.has_ended());

@@ -10,6 +10,8 @@ import time
 import unittest
 from pathlib import Path
 
+from jsonrpcclient import request_json
+
 from harness import HOSTLER, PATIENCE, environment, scratch, write_tool
 from test_control import Lines
 from test_shared import until
@@ -353,6 +355,22 @@ class Keys(Journal):
         asked["arguments"] = {"path": self.path("a")}
         id = hostler.value("calls.start", asked)["call"]
         self.assertEqual(self.end(hostler, id)["result"], "ran")
+
+    def test_a_call_that_was_not_begun_holds_no_key_whoever_dies(self):
+        no_python = TOOL.replace("{effects}", "once").replace("3.9", "3.99")
+        write_tool(self.folder / "tools", "once", no_python, header="")
+        asked = {"tool": "once.note", "arguments": {"path": self.path("a")}, "key": "k"}
+        hostler = self.open(HOSTLER_DIE_AT="call.before-answer")
+        hostler.send(request_json("calls.start", params={**asked, "background": True}, id=1))
+        self.assertEqual(hostler.process.wait(PATIENCE), -signal.SIGKILL)
+        write_tool(self.folder / "tools", "once", TOOL.replace("{effects}", "once"), header="")
+        for background in (True, False):
+            hostler = self.open()
+            until(lambda: not self.rows("state = 'created'"))
+            id = hostler.value("calls.start", {**asked, "background": background})["call"]
+            self.assertEqual(self.end(hostler, id)["result"], "ran")
+            self.kill(hostler)
+        self.assertEqual(self.effects("a"), ["ran"])
 
     def test_a_command_is_run_once(self):
         for _ in range(2):

@@ -129,6 +129,15 @@ pub struct CallRow {
     pub spool: String,
 }
 
+impl CallRow {
+    /// Whether its idempotency key stays taken: not once it has ended without its tool having it.
+    pub fn holds_key(&self) -> bool {
+        let may_begin = !self.state.is_some_and(State::is_final);
+        let has_begun = self.started_at.is_some() || self.pid.is_some() || self.state == Some(State::Complete);
+        may_begin || has_begun
+    }
+}
+
 /// What some records of a spool change.
 #[derive(Debug, Default)]
 pub struct Batch {

@@ -234,14 +234,18 @@ impl Store for SqliteStore {
         {
             let sql = format!("SELECT {COLUMNS} FROM tool_calls WHERE id = ?1");
             let row = transaction.prepare_cached(&sql)?.query_row([&call], row).optional()?;
-            let left = if row.is_some() || holder == spool { Left::Process } else { left(&holder)? };
+            let left = match &row {
+                Some(row) if !row.holds_key() => Left::Nothing,
+                None if holder != spool => left(&holder)?,
+                _ => Left::Process,
+            };
             match left {
                 Left::Process => {
                     let row = row.map(Box::new);
                     return Ok(Ok(Claimed::Known { call, is_same: digest == asked.digest, row }));
                 }
                 Left::Files => return Ok(Err(holder)),
-                // It died between taking the key and writing its call down: that was not begun.
+                // It ended or died before it was begun.
                 Left::Nothing => {}
             }
         }

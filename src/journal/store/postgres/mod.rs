@@ -183,14 +183,19 @@ impl Store for PostgresStore {
             let left = if is_held { Left::Process } else { left(&holder)? };
             let sql = format!("SELECT {COLUMNS} FROM hostler.tool_calls WHERE id = $1");
             let found = transaction.query_opt(&sql, &[&call])?.as_ref().map(row);
-            match if found.is_some() { Left::Process } else { left } {
+            let left = match &found {
+                Some(row) if !row.holds_key() => Left::Nothing,
+                Some(_) => Left::Process,
+                None => left,
+            };
+            match left {
                 Left::Process => {
                     let row = found.map(Box::new);
                     transaction.commit()?;
                     return Ok(Ok(Claimed::Known { call, is_same: digest == asked.digest, row }));
                 }
                 Left::Files => return Ok(Err(holder)),
-                // It died between taking the key and writing its call down: that was not begun.
+                // It ended or died before it was begun.
                 Left::Nothing => {}
             }
         }
