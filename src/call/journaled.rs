@@ -186,18 +186,28 @@ impl RunningCall {
     pub async fn journal_admits(&self) -> Result<(), Fault> {
         let Some(journaled) = self.journaled.get() else { return Ok(()) };
         let others_rely_on_it = journaled.journal.is_shared() && (self.is_background() || journaled.is_keyed);
-        if others_rely_on_it && !journaled.is_synced() {
-            return journaled.remembered().await.map_err(|why| not_begun(&why));
-        }
         if journaled.is_synced() {
-            // It counts as begun from here on: whoever reads the disk cannot know how far it was.
+            // It counts as begun from here on: the disk does not show how far it was.
             self.journal_dispatch(None, false)?;
-            let known = journaled.remembered().await;
-            known
-                .inspect_err(|_| journaled.is_dispatched.store(false, Ordering::Relaxed))
-                .map_err(|why| not_begun(&why))?;
+        } else if !others_rely_on_it {
+            return Ok(());
         }
-        Ok(())
+        let known = async {
+            journaled.remembered().await.map_err(|why| not_begun(&why))?;
+            if others_rely_on_it { self.is_still_ours(&journaled.journal).await } else { Ok(()) }
+        };
+        known.await.inspect_err(|_| journaled.is_dispatched.store(false, Ordering::Relaxed))
+    }
+
+    /// A machine that was paused for longer than its lease may have lost the call, or its key, to another.
+    async fn is_still_ours(&self, journal: &Journal) -> Result<(), Fault> {
+        let is_ours = journal.begins(&self.id).await.map_err(|why| not_begun(&why))?;
+        let lost = || {
+            let message = "the call was not begun here: this hostler did not answer for so long that another one has the call or its \
+                           idempotency key. Ask again with the key, or for the outcome with the id of the call";
+            Fault::new(Code::ResourceExhausted, message)
+        };
+        is_ours.then_some(()).ok_or_else(lost)
     }
 
     /// Its outcome is where it must be before it is answered.

@@ -65,7 +65,9 @@ pub fn main(environment: Environment) -> ExitCode {
     // Everything below reads the variables from the value.
     process::harden();
     style::heed(&environment);
-    process::arm(environment.text("HOSTLER_DIE_AT"), environment.text("HOSTLER_SABOTAGE"));
+    let [die_at, sabotage, stop_at] =
+        ["HOSTLER_DIE_AT", "HOSTLER_SABOTAGE", "HOSTLER_STOP_AT"].map(|name| environment.text(name));
+    process::arm(die_at, sabotage, stop_at);
     process::survive_notices();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();

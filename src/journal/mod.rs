@@ -210,7 +210,7 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Begins a call that this process has taken, unless another one has it by now.
+    /// Begins a call that the store has, unless another process has it or its key by now.
     pub async fn begins(&self, id: &str) -> Result<bool, String> {
         let (id, spool) = (id.to_owned(), self.spool.claim().name.clone());
         let boot = self.spool.boot().to_owned();

@@ -1,23 +1,25 @@
-//! Where a process can be made to die or to do wrong, to test what it leaves and that a test sees it: the edges between the steps of
+//! Where a process can be made to die, to stop or to do wrong, to test what it leaves and that a test sees it: the edges between the steps of
 //! the journal, and its promises. Only in builds for development; elsewhere nothing is left of them.
 
 #[cfg(debug_assertions)]
-static ARMED: std::sync::OnceLock<[Option<String>; 2]> = std::sync::OnceLock::new();
+static ARMED: std::sync::OnceLock<[Option<String>; 3]> = std::sync::OnceLock::new();
 
-/// Arms an edge to die at and a promise to break, for the life of the process.
-pub fn arm(die_at: Option<&str>, sabotage: Option<&str>) {
+/// Arms an edge to die at, a promise to break and an edge to stop at, for the life of the process.
+pub fn arm(die_at: Option<&str>, sabotage: Option<&str>, stop_at: Option<&str>) {
     #[cfg(debug_assertions)]
-    let _ = ARMED.set([die_at, sabotage].map(|name| name.map(str::to_owned)));
+    let _ = ARMED.set([die_at, sabotage, stop_at].map(|name| name.map(str::to_owned)));
     #[cfg(not(debug_assertions))]
-    let _ = (die_at, sabotage);
+    let _ = (die_at, sabotage, stop_at);
 }
 
-/// The process dies here, as by a kill that nothing can handle, if this edge is armed.
+/// The process dies here, as by a kill that nothing can handle, or stops until it is continued, if this edge is armed.
 #[inline]
 pub fn edge(name: &str) {
     #[cfg(debug_assertions)]
-    if armed(0) == Some(name) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    for (which, signal) in [(0, rustix::process::Signal::KILL), (2, rustix::process::Signal::STOP)] {
+        if armed(which) == Some(name) {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+        }
     }
     #[cfg(not(debug_assertions))]
     let _ = name;

@@ -1,14 +1,16 @@
 """A store in a real PostgreSQL server, for several machines: each has a state folder of its own here."""
 
 import json
+import os
 import signal
 import subprocess
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import journal_storm
-from harness import HOSTLER, environment, write_tool
+from harness import HOSTLER, PATIENCE, children, environment, write_tool
 from server import Server, programs
 from test_journal import TOOL, Journal
 from test_shared import until
@@ -133,6 +135,24 @@ class Together(Postgres):
         until(lambda: left and not any(path.exists() for path in left))
         self.assertEqual([self.row(pure)["state"], self.row(begun)["code"]], ["complete", "OUTCOME_UNKNOWN"])
         self.assertEqual(self.row(once)["code"], "OUTCOME_UNKNOWN", "what is decided stays")
+
+    def test_a_machine_that_was_paused_does_not_begin_a_call_whose_key_another_has(self):
+        self.run_on("b", "calls")  # makes the tables
+        self.run_on("b", "call", "once.note", f"path={self.path('first')}", "--key", "first")
+        self.short_leases()
+        command = ["call", "--standalone", "once.note", f"path={self.path('a')}", "--key", "k", "--json"]
+        paused = subprocess.Popen([HOSTLER, *command], cwd=self.folder, env=self.env(HOSTLER_STOP_AT="key.claimed"),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(paused.kill)
+        supervisor, = until(lambda: children(paused.pid))
+        until(lambda: Path(f"/proc/{supervisor}/stat").read_text().rsplit(")")[-1].split()[0] == "T")
+        done = self.run_on("b", *command)
+        self.assertEqual((json.loads(done.stdout)["result"], self.effects("a")), ("ran", ["ran"]), "its lease is over")
+        os.kill(supervisor, signal.SIGCONT)
+        out, _ = paused.communicate(timeout=PATIENCE)
+        self.assertEqual((json.loads(out)["error"]["code"], self.effects("a")), ("RESOURCE_EXHAUSTED", ["ran"]))
+        again = self.run_on("a", *command)
+        self.assertEqual((json.loads(again.stdout)["result"], self.effects("a")), ("ran", ["ran"]), "it is the other's call")
 
     def test_what_a_machine_says_after_its_lease_changes_nothing(self):
         a = self.open(machine="a")

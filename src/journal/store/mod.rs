@@ -226,8 +226,8 @@ pub trait Store: Send {
         Ok(Vec::new())
     }
 
-    /// Notes that the process of a spool begins a call that it has taken. False if the call is another process's by now, or has ended.
-    /// The calls of a file change hands only with the lock of their spool.
+    /// Notes that the process of a spool begins a call. False if the call or its key is another process's by now, or it has ended. The
+    /// calls of a file change hands only with the lock of their spool.
     fn begin(&mut self, _id: &str, _spool: &str, _boot: &str) -> Result<bool, StoreError> {
         Ok(true)
     }

@@ -291,9 +291,17 @@ impl Store for PostgresStore {
     }
 
     fn begin(&mut self, id: &str, spool: &str, boot: &str) -> Result<bool, StoreError> {
-        // From now on others do not take it for one that was certainly not begun.
-        let sql = format!("UPDATE hostler.tool_calls SET boot_id = $3 WHERE id = $1 AND spool = $2 AND {OPEN}");
-        Ok(self.client.client()?.execute(&sql, &[&id, &spool, &boot])? > 0)
+        // From now on others do not take it for one that was certainly not begun. Its key may be another call's, if this process did
+        // not show itself before its call was here; after the time that a key is remembered, that means nothing.
+        let sql = format!(
+            "UPDATE hostler.tool_calls AS call SET boot_id = $3
+             WHERE id = $1 AND spool = $2 AND {OPEN} AND NOT EXISTS (
+                 SELECT FROM hostler.keys AS taken
+                 WHERE taken.tool = call.tool_name AND taken.key = call.key AND taken.call_id <> call.id
+                   AND taken.created_at < to_timestamp((call.created_at + $4) / 1000.0))"
+        );
+        let remembered = i64::try_from(REMEMBERED_MS).unwrap_or(i64::MAX);
+        Ok(self.client.client()?.execute(&sql, &[&id, &spool, &boot, &remembered])? > 0)
     }
 
     fn held(&mut self) -> Result<Held, StoreError> {
