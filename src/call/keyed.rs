@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::handle::{CallHandle, RunningCall};
 use super::service::CallService;
-use crate::journal::{CallRow, Claimed, Journal, Keyed, State, difference, digest};
+use crate::journal::{CallEnd, CallRow, Claimed, Journal, Keyed, State, difference, digest};
 use crate::outcome::{Code, Fault, Outcome};
 use crate::process::edge;
 
@@ -35,6 +35,7 @@ pub(super) async fn rule(
     let own: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
     let asked = Keyed { tool: tool.to_owned(), key: key.to_owned(), digest: digest(&own), call: running.id.clone() };
     let mut pause = LOOK[0];
+    let mut elsewhere: Option<CallEnd> = None;
     loop {
         // Not cancelled half-way: the key would stay taken without a call.
         let claimed = journal.claim_key(asked.clone()).await.map_err(|why| {
@@ -56,7 +57,11 @@ pub(super) async fn rule(
             if let Some(first) = &first {
                 return Some(first.outcome().await);
             }
-            tokio::time::sleep(pause).await;
+            match elsewhere.as_mut().filter(|end| end.is_of(&call)) {
+                Some(end) => end.may_have_come(pause).await,
+                // Looks once more: it may have ended before.
+                None => elsewhere = Some(journal.end_of(&call)),
+            }
             None
         };
         let ended = running.cancellation.or(tool, within(until, ended)).await?;

@@ -61,6 +61,7 @@ pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<Ca
 pub(super) async fn outcome(control: &Arc<Control>, id: &str) -> Option<Outcome> {
     // What another process has just begun may not be in the store yet.
     let mut patience = PATIENCE;
+    let mut end = control.runtime().journal.as_ref()?.end_of(id);
     loop {
         match call(control, id).await {
             Some(row) if !row.background => return None,
@@ -69,7 +70,7 @@ pub(super) async fn outcome(control: &Arc<Control>, id: &str) -> Option<Outcome>
             Some(_) => patience = PATIENCE,
             None => patience = patience.checked_sub(LOOK)?,
         }
-        tokio::time::sleep(LOOK).await;
+        end.may_have_come(LOOK).await;
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod bench;
 mod claims;
 mod codec;
+mod ends;
 mod filler;
 mod fold;
 mod kept_outcome;
@@ -36,6 +37,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
+use self::ends::Ends;
 use self::filler::Filler;
 use self::spool::{Position, Spool};
 use self::sync::Syncer;
@@ -45,6 +47,7 @@ use crate::process::Barrier;
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
 
+pub use self::ends::CallEnd;
 pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
 pub use self::queue::Queue;
@@ -79,6 +82,8 @@ pub struct Journal {
     store: Arc<LazyStore>,
     /// Another connection to a server, which nothing waits for that is read.
     reading: Option<Arc<LazyStore>>,
+    /// What says the ends of other machines' calls.
+    ends: Ends,
     /// Up to where the store has the spool.
     at: watch::Sender<Position>,
     /// Calls whose end others have asked for.
@@ -105,6 +110,7 @@ impl Journal {
         let address = StoreAddress::of(&environment);
         Arc::new(Self {
             reading: address.is_shared().then(|| Arc::new(LazyStore::new(address.clone()))),
+            ends: Ends::of(&address),
             store: Arc::new(LazyStore::new(address)),
             spool: Arc::new(Spool::new(claim, boot)),
             is_over: Arc::default(),
@@ -237,6 +243,11 @@ impl Journal {
             Ok(Ok(_)) => Ok(()),
             _ => Err(format!("{} does not take it", self.store.address())),
         }
+    }
+
+    /// The end of a call that another process runs. Ask for it before you read the call.
+    pub fn end_of(&self, id: &str) -> CallEnd {
+        self.ends.end(id)
     }
 
     /// Asks for the end of a call that another process runs. False if it has ended, or that cannot be written down.

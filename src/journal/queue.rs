@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::store::{PostgresStore, StoreAddress};
+use super::store::{ENQUEUED, PostgresStore, StoreAddress};
 
 /// How long the thread waits for a notification before it looks whether it is over, and how often the queue is looked at without one.
 const LOOK: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ impl Queue {
         let listen = move || {
             while !is_over.load(Ordering::Relaxed) {
                 let heard = PostgresStore::open(&server).and_then(|mut store| {
-                    store.listen(LOOK, || {
+                    store.listen(ENQUEUED, LOOK, |_| {
                         changed.notify_one();
                         !is_over.load(Ordering::Relaxed)
                     })

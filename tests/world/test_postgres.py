@@ -112,6 +112,18 @@ class Together(Postgres):
         self.assertTrue(b.value("calls.cancel", {"call": endless}, id=3))
         self.assertEqual(self.end(b, endless, id=4)["error"]["code"], "CANCELLED")
 
+    def test_the_end_of_another_machines_call_is_said(self):
+        a, b = self.open(machine="a"), self.open(machine="b")
+        begun = self.begin(a, "once.note", path=self.path("a"), seconds=600)
+        b.send(json.dumps({"jsonrpc": "2.0", "id": 9, "method": "calls.wait", "params": {"call": begun}}))
+        until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN hostler_ended'") == [["1"]])
+        time.sleep(0.5)  # what it reads at first
+        began = time.monotonic()
+        server.sql(f"UPDATE hostler.tool_calls SET state = 'complete', response = '\"said\"' WHERE id = '{begun}'")
+        self.assertEqual(b.next()["result"]["result"], "said")
+        self.assertLess(time.monotonic() - began, 5, "without a word it would look every ten seconds")
+        until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN hostler_ended'") == [["0"]])
+
     def test_calls_of_a_machine_that_is_gone_go_on_elsewhere_or_are_unknown(self):
         write_tool(self.folder / "tools", "also", TOOL.replace("{effects}", "once"), header="")
         a = self.open(machine="a")

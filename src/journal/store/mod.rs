@@ -23,9 +23,9 @@ use super::spool::Position;
 use super::state::State;
 use crate::outcome::Attempt;
 
-pub use address::StoreAddress;
+pub use address::{Server, StoreAddress};
 pub use lazy::LazyStore;
-pub use postgres::PostgresStore;
+pub use postgres::{ENDED, ENQUEUED, PostgresStore};
 pub(super) use rows::MOST_OUTPUT;
 pub use sqlite::SqliteStore;
 

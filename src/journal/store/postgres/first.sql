@@ -99,3 +99,13 @@ BEGIN
     RETURN call;
 END
 $function$;
+-- Hostlers on other machines may wait for these.
+CREATE FUNCTION hostler.say_end() RETURNS trigger LANGUAGE plpgsql AS $function$
+BEGIN
+    PERFORM pg_notify('hostler_ended', NEW.id);
+    RETURN NULL;
+END
+$function$;
+CREATE TRIGGER ended AFTER INSERT OR UPDATE OF state ON hostler.tool_calls FOR EACH ROW
+WHEN ((NEW.background OR NEW.key IS NOT NULL) AND NEW.state IN ('complete', 'error', 'failed', 'cancelled'))
+EXECUTE FUNCTION hostler.say_end();

@@ -35,6 +35,10 @@ const OPEN: &str = "state IN ('created', 'running', 'orphaned', 'stale')";
 /// Calls that may go: they have ended, and no idempotency key names them any more.
 const MAY_GO: &str = "origin = $1 AND state NOT IN ('created', 'running', 'orphaned', 'stale') AND NOT (key IS NOT NULL AND created_at >= $2)";
 
+/// The channels on which the server says which tool a call was enqueued of, and which call has ended that others may wait for.
+pub const ENQUEUED: &str = "hostler_enqueued";
+pub const ENDED: &str = "hostler_ended";
+
 /// The store in a server.
 pub struct PostgresStore {
     client: Connection,
@@ -53,15 +57,22 @@ impl PostgresStore {
         Ok(Self { client, origin: server.origin.clone(), connected: Instant::now(), lease })
     }
 
-    /// Calls `heard` at once, since calls may have been enqueued before, then for each that is and after each `pause`, until it returns false.
-    pub fn listen(&mut self, pause: Duration, mut heard: impl FnMut() -> bool) -> Result<(), StoreError> {
+    /// Calls `heard` with what is said on a channel, and with nothing at first, since something may have been said before, and after
+    /// each `pause`; until it returns false.
+    pub fn listen(
+        &mut self,
+        channel: &str,
+        pause: Duration,
+        mut heard: impl FnMut(Option<&str>) -> bool,
+    ) -> Result<(), StoreError> {
         let client = self.client.client()?;
-        client.batch_execute("LISTEN hostler_enqueued")?;
-        while heard() {
+        client.batch_execute(&format!("LISTEN {channel}"))?;
+        let mut said = None;
+        while heard(said.as_deref()) {
             if client.is_closed() {
                 return Err(StoreError::Server("the connection has ended".to_owned()));
             }
-            client.notifications().timeout_iter(pause).next()?;
+            said = client.notifications().timeout_iter(pause).next()?.map(|said| said.payload().to_owned());
         }
         Ok(())
     }
