@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -18,10 +19,16 @@ def programs():
     return Path(os.path.realpath(found[-1])).parent if found else None
 
 
-class Server:
-    """A server that listens in its folder alone. It refuses to be root: then it is somebody else."""
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
-    def __init__(self):
+
+class Server:
+    """A server that listens in its folder, and with TLS on a port of this machine. It refuses to be root: then it is somebody else."""
+
+    def __init__(self, has_tls=False):
         self.folder = Path(tempfile.mkdtemp(prefix="hostler-pg-", dir="/tmp"))
         self.programs = programs()
         self.user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
@@ -30,6 +37,8 @@ class Server:
         self.folder.chmod(0o755)
         self.data = self.folder / "data"
         self.process = None
+        self.port = free_port() if has_tls else 5432
+        self.tls = self.certified() if has_tls else []
         done = self.run("initdb", "-D", self.data, "-U", "hostler", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-locale")
         if done.returncode:
             raise RuntimeError(done.stdout)
@@ -46,13 +55,24 @@ class Server:
     def url(self):
         return f"postgres://hostler@/postgres?host={self.folder}"
 
+    def certified(self):
+        """The options for a certificate of an authority that nobody trusts who is not told of `ca.pem`."""
+        made = ["-days", "2", "-nodes", "-newkey", "rsa:2048", "-x509"]
+        steps = [["-subj", "/CN=an authority", "-keyout", "ca.key", "-out", "ca.pem"],
+                 ["-subj", "/CN=a server", "-keyout", "key", "-out", "certificate", "-CA", "ca.pem", "-CAkey", "ca.key",
+                  "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"]]
+        for step in steps:
+            subprocess.run(["openssl", "req", *made, *step], cwd=self.folder, check=True, capture_output=True, **self.as_user())
+        return ["-c", "ssl=on", "-c", f"ssl_cert_file={self.folder}/certificate", "-c", f"ssl_key_file={self.folder}/key"]
+
     def start(self):
-        words = ["postgres", "-D", self.data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+        words = ["postgres", "-D", self.data, "-k", self.folder, "-p", self.port, "-c", "fsync=off", *self.tls,
+                 "-c", "listen_addresses=" + ("localhost" if self.tls else "")]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen([self.programs / words[0], *map(str, words[1:])], cwd="/tmp", stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, **self.as_user())
         until = time.monotonic() + 60
-        while self.run("pg_isready", "-h", self.folder, "-q").returncode:
+        while self.run("pg_isready", "-h", self.folder, "-p", self.port, "-q").returncode:
             if time.monotonic() > until or self.process.poll() is not None:
                 raise RuntimeError((self.folder / "log").read_text())
             time.sleep(0.05)
@@ -79,7 +99,7 @@ class Server:
 
     def sql(self, text):
         """The rows of a query, a list of texts each."""
-        done = self.run("psql", "-h", self.folder, "-U", "hostler", "-d", "postgres", "-AtqX", "-F", "\x1f", "-v", "ON_ERROR_STOP=1", "-c", text)
+        done = self.run("psql", "-h", self.folder, "-p", self.port, "-U", "hostler", "-d", "postgres", "-AtqX", "-F", "\x1f", "-v", "ON_ERROR_STOP=1", "-c", text)
         if done.returncode:
             raise RuntimeError(done.stdout)
         return [line.split("\x1f") for line in done.stdout.splitlines()]

@@ -265,6 +265,34 @@ class Queue(Postgres):
         self.assertEqual(self.effects("c"), [])
 
 
+class Tls(Postgres):
+    def setUp(self):
+        super().setUp()
+        self.server = Server(has_tls=True)
+        self.addCleanup(self.server.remove)
+        self.url = f"postgres://hostler@localhost:{self.server.port}/postgres"
+
+    def keyed(self, name, **variables):
+        done = self.run_on("a", "call", "once.note", f"path={self.path(name)}", "--key", name, "--json", **variables)
+        return json.loads(done.stdout)
+
+    def test_the_servers_certificate_is_checked(self):
+        told = self.keyed("a")["error"]
+        self.assertEqual((told["code"], self.effects("a")), ("RESOURCE_EXHAUSTED", []))
+        self.assertIn("UnknownIssuer", told["message"])
+        trusted = {"SSL_CERT_FILE": str(self.server.folder / "ca.pem")}
+        self.assertEqual(self.keyed("b", **trusted)["result"], "ran")
+        self.url = self.url.replace("localhost", "127.0.0.1")
+        told = self.keyed("c", **trusted)["error"]
+        self.assertEqual((told["code"], self.effects("c")), ("RESOURCE_EXHAUSTED", []), "the certificate is another host's")
+
+    def test_the_connection_is_encrypted(self):
+        control = self.open(SSL_CERT_FILE=str(self.server.folder / "ca.pem"))
+        self.end(control, self.begin(control, "once.note", path=self.path("a")))
+        said = self.server.sql("SELECT DISTINCT s.ssl FROM pg_stat_ssl s JOIN pg_stat_activity USING (pid) WHERE application_name = 'hostler'")
+        self.assertEqual(said, [["t"]])
+
+
 class Away(Postgres):
     def test_a_server_that_is_away_costs_the_foreground_nothing_and_refuses_what_others_rely_on(self):
         wire, control = self.wire(), self.open(machine="b")
