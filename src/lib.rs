@@ -74,6 +74,7 @@ mod process;
 mod protocol;
 mod outcome;
 mod pep723;
+mod policy;
 mod threads;
 mod words;
 mod config;

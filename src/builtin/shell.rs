@@ -64,6 +64,8 @@ impl Builtin for Bash {
              is a result with its exit_code. Background processes end with the call.",
         )
         .risk("system_write", Risk::High)
+        .command_argument("command")
+        .path_argument("path")
         .timeout(Duration::from_hours(1))
     }
 

@@ -66,6 +66,27 @@ impl About {
         self
     }
 
+    /// Declares the argument that is a path: rules about paths are about it.
+    #[must_use]
+    pub fn path_argument(mut self, name: &str) -> Self {
+        self.declared.policy.path_arguments = Some(Setting::declared(vec![name.to_owned()]));
+        self
+    }
+
+    /// Declares the argument that is a shell command.
+    #[must_use]
+    pub fn command_argument(mut self, name: &str) -> Self {
+        self.declared.policy.command_arguments = Some(Setting::declared(vec![name.to_owned()]));
+        self
+    }
+
+    /// Declares the argument that is an address.
+    #[must_use]
+    pub fn host_argument(mut self, name: &str) -> Self {
+        self.declared.policy.host_arguments = Some(Setting::declared(vec![name.to_owned()]));
+        self
+    }
+
     /// Declares tags.
     #[must_use]
     pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {

@@ -1,4 +1,4 @@
-//! Layers around the execution of a call. There are two: the log of outcomes, and their count.
+//! Layers around the execution of a call. There are three: the log of outcomes, their count, and the policy.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::handle::RunningCall;
+use super::policy::PolicyLayer;
 use super::request::CallRequest;
 use super::service::CallService;
 use crate::outcome::{Code, Outcome};
@@ -88,7 +89,7 @@ impl<'a> Next<'a> {
 /// The layers of hostler itself, outermost first, and the one of them that the status reads.
 pub(super) fn own_layers() -> (Arc<CountLayer>, Vec<Arc<dyn Layer>>) {
     let counts = Arc::<CountLayer>::default();
-    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts])
+    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts, Arc::new(PolicyLayer)])
 }
 
 /// Logs one line for each call that ended without a result.

@@ -2,6 +2,7 @@
 
 mod background;
 mod client;
+mod facts;
 mod finish;
 mod handle;
 mod heard;
@@ -13,6 +14,7 @@ mod layer;
 mod nesting;
 mod overview;
 mod places;
+mod policy;
 mod request;
 mod questions;
 mod resolve;
@@ -34,6 +36,7 @@ pub use client::{
     Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmImage, LlmMessage, LlmRequest,
     LlmRole, Root,
 };
+pub use facts::decide as decide_call;
 pub(crate) use handle::Hearing;
 pub use handle::{CallEvent, CallHandle};
 pub use layer::CallCounts;

@@ -85,16 +85,30 @@ impl Questions {
         }
     }
 
+    /// Asks the client's user whether a call may be made. Says why there is no answer.
+    pub async fn consent(&self, arguments: Arc<RawValue>, message: String) -> Result<bool, String> {
+        let asking = self.asking_with(Some(arguments), None);
+        let _parked = Parked::new(self.outer.clone());
+        let client: &dyn ClientFeatures = self.client.as_deref().unwrap_or(&NoClient);
+        let question = Elicitation { message, schema: json!({"type": "object", "properties": {}}) };
+        let answer = self.wait("the user", client.elicit(asking, question)).await;
+        answer.map(|answer| matches!(answer, Elicited::Accept { .. })).map_err(|error| error.message)
+    }
+
     fn asking(&self, ask: &Ask, key: Option<String>) -> Asking {
+        self.asking_with(ask.arguments.clone(), key)
+    }
+
+    fn asking_with(&self, own: Option<Arc<RawValue>>, key: Option<String>) -> Asking {
         let mut outermost = self.outer.as_ref();
         while let Some(outer) = outermost.and_then(|outer| outer.outer.as_ref()) {
             outermost = Some(outer);
         }
         let (call_id, tool, arguments) = match outermost {
-            Some(outer) => (&outer.call_id, &outer.tool, &outer.arguments),
-            None => (&self.call_id, &self.tool, &ask.arguments),
+            Some(outer) => (&outer.call_id, &outer.tool, outer.arguments.clone()),
+            None => (&self.call_id, &self.tool, own),
         };
-        let (call_id, tool, arguments) = (call_id.clone(), tool.clone(), arguments.clone());
+        let (call_id, tool) = (call_id.clone(), tool.clone());
         Asking { call_id, tool, arguments, key, limit: self.limit }
     }
 

@@ -18,6 +18,7 @@ mod list;
 mod logs;
 mod new;
 mod options;
+mod policy;
 mod prune;
 mod remove;
 mod replay;
@@ -196,6 +197,7 @@ async fn run(
             let open = |wanted: &ConfigOptions, folder: &Path| self::open(&options, wanted, folder, || None);
             replay::run(args, &environment, &asked, &directory, open).await
         }
+        Command::Policy(args) => policy::run(&open()?, args, &directory).await,
         Command::Token(args) => http::token(args, &environment),
         Command::Logs(args) => logs::run(args, &environment),
         Command::Top => top::run(&environment).await,

@@ -74,7 +74,7 @@ fn has_effect(serving: Serving, setting: &str) -> bool {
     // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 4] = ["startup_timeout", "question_timeout", "host_access", "client_access"];
     match serving {
-        _ if DeclaredPolicy::KEYS.contains(&setting) => true,
+        _ if DeclaredPolicy::has_key(setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
         Serving::Program(protocol) => {

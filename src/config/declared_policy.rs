@@ -1,10 +1,11 @@
-//! The declared policy of a tool: its version, tags and category, its risk, and where and how often it may run. Tools
-//! declare it, and the operator's settings override it.
+//! The declared policy of a tool: its version, tags and category, its risk, where and how often it may run, and what its arguments may
+//! name. Tools declare it, and the operator's settings override it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::origin::{Origin, Setting};
+use super::rules::{command_patterns, host_patterns, modes, path_patterns};
 use super::section::Section;
 use super::value::{Word, count};
 
@@ -26,10 +27,11 @@ impl Word for Risk {
 }
 
 /// The state of the system that tools work on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// All is well.
+    #[default]
     Normal,
     /// A person should look.
     Alert,
@@ -51,7 +53,8 @@ impl Word for Mode {
     ];
 }
 
-/// The policy, with the place that set each part.
+/// The policy, with the place that set each part. What forbids something adds to what else does, wherever it stands: to forbid more
+/// never allows more.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeclaredPolicy {
@@ -65,26 +68,75 @@ pub struct DeclaredPolicy {
     pub risk_level: Option<Setting<Risk>>,
     /// The modes it may be called in; `None` for all.
     pub allowed_modes: Option<Setting<Vec<Mode>>>,
+    /// The modes it may not be called in.
+    pub forbidden_in_modes: Vec<Setting<Vec<Mode>>>,
     /// Whether a person has to approve each call.
     pub requires_approval: Option<Setting<bool>>,
+    /// The modes in which a person has to approve each call.
+    pub requires_approval_in_modes: Vec<Setting<Vec<Mode>>>,
     /// Whether it may only run in a sandbox.
     pub requires_sandbox: Option<Setting<bool>>,
     /// How often it may be called in an hour.
     pub rate_limit_per_hour: Option<Setting<usize>>,
+    /// How often it may be called in a minute.
+    pub rate_limit_per_minute: Option<Setting<usize>>,
+    /// What its paths have to match.
+    pub allowed_paths: Option<Setting<Vec<String>>>,
+    /// What its paths may not match.
+    pub forbidden_paths: Vec<Setting<Vec<String>>>,
+    /// The longest file that its paths may name, and the longest that its arguments may be together.
+    pub max_file_size_mb: Option<Setting<usize>>,
+    /// What its commands have to begin with.
+    pub allowed_commands: Option<Setting<Vec<String>>>,
+    /// What its commands may not have.
+    pub forbidden_commands: Vec<Setting<Vec<String>>>,
+    /// The hosts that its addresses have to name.
+    pub allowed_hosts: Option<Setting<Vec<String>>>,
+    /// Its arguments that are paths, besides those that its schema says.
+    pub path_arguments: Option<Setting<Vec<String>>>,
+    /// Its arguments that are commands.
+    pub command_arguments: Option<Setting<Vec<String>>>,
+    /// Its arguments that are addresses or hosts, besides those that its schema says.
+    pub host_arguments: Option<Setting<Vec<String>>>,
+}
+
+/// Does something for each key of which the strongest setting counts.
+macro_rules! strongest {
+    ($do:ident!($($first:tt)*)) => {
+        $do!($($first)* version, tags, category, risk_level, allowed_modes, requires_approval, requires_sandbox, rate_limit_per_hour,
+            rate_limit_per_minute, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts, path_arguments, command_arguments,
+            host_arguments)
+    };
+}
+
+/// The same for each key of which every setting counts.
+macro_rules! every {
+    ($do:ident!($($first:tt)*)) => {
+        $do!($($first)* forbidden_in_modes, requires_approval_in_modes, forbidden_paths, forbidden_commands)
+    };
+}
+
+macro_rules! names {
+    ($($key:ident),*) => { [$(stringify!($key)),*] };
+}
+
+macro_rules! override_each {
+    ($weak:ident $strong:ident $($key:ident),*) => { $($weak.$key = $strong.$key.or($weak.$key);)* };
+}
+
+macro_rules! add_each {
+    ($weak:ident $strong:ident $($key:ident),*) => { $($weak.$key.extend($strong.$key);)* };
+}
+
+macro_rules! rows {
+    ($rows:ident $policy:ident $($key:ident),*) => { $($rows.extend($policy.$key.iter().filter_map(|one| row(stringify!($key), one)));)* };
 }
 
 impl DeclaredPolicy {
-    /// Its keys in settings.
-    pub const KEYS: [&'static str; 8] = [
-        "version",
-        "tags",
-        "category",
-        "risk_level",
-        "allowed_modes",
-        "requires_approval",
-        "requires_sandbox",
-        "rate_limit_per_hour",
-    ];
+    /// Whether a key in settings is one of its.
+    pub fn has_key(key: &str) -> bool {
+        strongest!(names!()).contains(&key) || every!(names!()).contains(&key) || key == "allowed_in_modes"
+    }
 
     pub(super) fn read(section: &Section<'_>) -> Self {
         Self {
@@ -92,57 +144,81 @@ impl DeclaredPolicy {
             tags: section.take("tags"),
             category: section.take("category"),
             risk_level: section.take("risk_level"),
-            allowed_modes: section.take("allowed_modes"),
+            ..Self::rules(section)
+        }
+    }
+
+    /// What of it is no fact about one tool: `[policy]`, `[category.NAME]`.
+    pub(super) fn rules(section: &Section<'_>) -> Self {
+        Self {
+            allowed_modes: allowed_modes(section),
+            forbidden_in_modes: section.take_each("forbidden_in_modes", modes),
             requires_approval: section.take("requires_approval"),
+            requires_approval_in_modes: section.take_each("requires_approval_in_modes", modes),
             requires_sandbox: section.take("requires_sandbox"),
             rate_limit_per_hour: section.take_as("rate_limit_per_hour", count),
+            rate_limit_per_minute: section.take_as("rate_limit_per_minute", count),
+            allowed_paths: section.take_as("allowed_paths", path_patterns),
+            forbidden_paths: section.take_each("forbidden_paths", path_patterns),
+            max_file_size_mb: section.take_as("max_file_size_mb", count),
+            allowed_commands: section.take_as("allowed_commands", command_patterns),
+            forbidden_commands: section.take_each("forbidden_commands", command_patterns),
+            allowed_hosts: section.take_as("allowed_hosts", host_patterns),
+            path_arguments: section.take("path_arguments"),
+            command_arguments: section.take("command_arguments"),
+            host_arguments: section.take("host_arguments"),
+            ..Self::default()
         }
     }
 
     /// This policy with a stronger one over it.
     #[must_use]
-    pub fn under(self, over: Self) -> Self {
-        Self {
-            version: over.version.or(self.version),
-            tags: over.tags.or(self.tags),
-            category: over.category.or(self.category),
-            risk_level: over.risk_level.or(self.risk_level),
-            allowed_modes: over.allowed_modes.or(self.allowed_modes),
-            requires_approval: over.requires_approval.or(self.requires_approval),
-            requires_sandbox: over.requires_sandbox.or(self.requires_sandbox),
-            rate_limit_per_hour: over.rate_limit_per_hour.or(self.rate_limit_per_hour),
-        }
+    pub fn under(mut self, over: Self) -> Self {
+        strongest!(override_each!(self over));
+        every!(add_each!(self over));
+        self
     }
 
-    /// What is declared: each key with its value and what set it.
-    pub(super) fn declared(&self) -> impl Iterator<Item = (&'static str, Value, &Origin)> {
+    /// What is declared: each key with its value and what set it. A key of which every setting counts may come several times.
+    pub fn declared(&self) -> impl Iterator<Item = (&'static str, Value, &Origin)> {
         fn row<'s, T: Serialize>(
             key: &'static str,
-            setting: Option<&'s Setting<T>>,
+            setting: &'s Setting<T>,
         ) -> Option<(&'static str, Value, &'s Origin)> {
-            let setting = setting?;
             Some((key, serde_json::to_value(&setting.value).ok()?, &setting.origin))
         }
-        let rows = [
-            row("version", self.version.as_ref()),
-            row("tags", self.tags.as_ref()),
-            row("category", self.category.as_ref()),
-            row("risk_level", self.risk_level.as_ref()),
-            row("allowed_modes", self.allowed_modes.as_ref()),
-            row("requires_approval", self.requires_approval.as_ref()),
-            row("requires_sandbox", self.requires_sandbox.as_ref()),
-            row("rate_limit_per_hour", self.rate_limit_per_hour.as_ref()),
-        ];
-        rows.into_iter().flatten()
+        let mut rows = Vec::new();
+        strongest!(rows!(rows self));
+        every!(rows!(rows self));
+        rows.into_iter()
     }
 
-    /// What is declared, as JSON.
+    /// What is declared, as JSON, without what only says where rules apply.
     pub fn as_json(&self) -> Map<String, Value> {
-        self.declared().map(|(key, value, _)| (key.to_owned(), value)).collect()
+        let mut found = Map::new();
+        for (key, value, _) in self.declared().filter(|(key, ..)| !key.ends_with("_arguments")) {
+            match (found.get_mut(key), value) {
+                (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
+                (_, value) => drop(found.insert(key.to_owned(), value)),
+            }
+        }
+        found
     }
 
     /// Whether it may be called in a mode.
     pub fn allows(&self, mode: Mode) -> bool {
-        self.allowed_modes.as_ref().is_none_or(|modes| modes.value.contains(&mode))
+        let is_forbidden = self.forbidden_in_modes.iter().any(|modes| modes.value.contains(&mode));
+        !is_forbidden && self.allowed_modes.as_ref().is_none_or(|modes| modes.value.contains(&mode))
     }
+}
+
+/// Under either of its two names.
+fn allowed_modes(section: &Section<'_>) -> Option<Setting<Vec<Mode>>> {
+    let (own, other) = (section.take_as("allowed_modes", modes), section.take_as("allowed_in_modes", modes));
+    if own.is_some()
+        && let Some(entry) = section.entries().find(|entry| entry.key == "allowed_in_modes")
+    {
+        section.report(&entry, "the same as `allowed_modes`, which is set as well", "keep one of the two");
+    }
+    own.or(other)
 }

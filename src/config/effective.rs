@@ -75,7 +75,7 @@ pub struct EffectiveTool {
     pub protocol: Option<Setting<Protocol>>,
     /// The functions that its worker serves, if set.
     pub functions: Option<Setting<Vec<String>>>,
-    /// Its declared policy.
+    /// The policy that its file declares.
     pub policy: DeclaredPolicy,
     /// How clients show its functions.
     pub icon: Option<Setting<String>>,
@@ -135,7 +135,7 @@ impl Config {
             config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
             functions: layer.functions,
-            policy: layer.policy,
+            policy: header.map(|header| header.policy.clone()).unwrap_or_default(),
             icon: layer.icon,
         }
     }
@@ -157,9 +157,21 @@ impl Config {
             timeout: strongest(self.call_timeout.clone().or(timeout(own)), &tool.timeout, timeout(declared)),
             effects: strongest(effects(own), &tool.effects, effects(declared)),
             validate: strongest(own.and_then(|own| own.validate.clone()), &tool.validate, None),
-            policy: policy(declared).under(tool.policy.clone()).under(policy(own)),
+            policy: self.policy_of(policy(declared).under(tool.policy.clone()), self.packs.get(pack), own),
             icon: own.and_then(|own| own.icon.clone()).or_else(|| icon_of(tool, declared)),
         }
+    }
+}
+
+impl Config {
+    /// The policy of a function: what it declares, under `[policy]`, `[tool]`, its category's table, its pack's and its own.
+    fn policy_of(&self, declared: DeclaredPolicy, pack: Option<&ToolLayer>, own: Option<&ToolLayer>) -> DeclaredPolicy {
+        let set = |layer: Option<&ToolLayer>| layer.map(|layer| layer.policy.clone()).unwrap_or_default();
+        let general = declared.under(self.policy.clone()).under(self.every.policy.clone());
+        let specific = set(pack).under(set(own));
+        let category = specific.category.as_ref().or(general.category.as_ref());
+        let category = category.and_then(|category| self.categories.get(&category.value)).cloned();
+        general.under(category.unwrap_or_default()).under(specific)
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 
 use super::builtin::BuiltinSettings;
 use super::control::ControlSettings;
+use super::declared_policy::{DeclaredPolicy, Mode};
 use super::environment::Environment;
 use super::journal::JournalSettings;
 use super::mcp::Mcp;
@@ -22,7 +23,7 @@ use super::shared::Shared;
 use super::tables::{Executables, Limits, SecretSource, read_secrets};
 use super::telemetry::{Telemetry, log_format};
 use super::tool::{ToolLayer, variables_of};
-use super::{environment, value};
+use super::{environment, rules, value};
 use crate::telemetry::LogFormat;
 
 /// The file that is searched for in the working directory and the folders above it.
@@ -90,6 +91,12 @@ pub struct Config {
     pub ignore: Option<Setting<Vec<String>>>,
     /// Where secrets are.
     pub secrets: BTreeMap<String, Setting<SecretSource>>,
+    /// `[policy]`: the rules for every tool, and the mode to begin in.
+    pub policy: DeclaredPolicy,
+    /// The mode to begin in.
+    pub mode: Setting<Mode>,
+    /// `[category.NAME]`: the rules for the tools of a category.
+    pub categories: BTreeMap<String, DeclaredPolicy>,
     /// `[tool]`: for every tool.
     pub every: ToolLayer,
     /// `[tool.NAME]`: for a pack.
@@ -209,6 +216,7 @@ impl Config {
             section.finish(false);
         }
         tool.finish(true);
+        let policy = top.section("policy");
         let config = Self {
             files: Vec::new(),
             directory: directory.to_owned(),
@@ -235,12 +243,16 @@ impl Config {
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
             secrets: read_secrets(&top.section("secrets"), variables),
+            policy: DeclaredPolicy::rules(&policy),
+            mode: policy.take_as("mode", rules::mode).unwrap_or(Setting::default_value(Mode::Normal)),
+            categories: categories(&top.section("category")),
             every,
             packs,
             functions,
         };
         environment.finish(false);
         check.finish(false);
+        policy.finish(false);
         config
     }
 
@@ -253,6 +265,16 @@ impl Config {
     pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
         self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
     }
+}
+
+/// The rules of each category.
+fn categories(section: &Section<'_>) -> BTreeMap<String, DeclaredPolicy> {
+    let mut found = BTreeMap::new();
+    for (name, section) in section.named_sections() {
+        found.insert(name.to_owned(), DeclaredPolicy::rules(&section));
+        section.finish(false);
+    }
+    found
 }
 
 /// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.

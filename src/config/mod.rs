@@ -13,6 +13,7 @@ pub mod origin;
 mod otel;
 pub mod section;
 pub mod journal;
+pub mod rules;
 pub mod shared;
 pub mod tables;
 pub mod task;

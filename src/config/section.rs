@@ -126,11 +126,20 @@ impl<'a> Section<'a> {
         key: &'static str,
         read: impl Fn(&DeValue<'_>) -> Result<T, Diagnosis>,
     ) -> Option<Setting<T>> {
+        self.take_each(key, read).pop()
+    }
+
+    /// The value of a key in each file that has it, as `read` understands it.
+    pub fn take_each<T>(
+        &self,
+        key: &'static str,
+        read: impl Fn(&DeValue<'_>) -> Result<T, Diagnosis>,
+    ) -> Vec<Setting<T>> {
         self.known.borrow_mut().push(key);
-        let mut taken = None;
+        let mut taken = Vec::new();
         for entry in self.entries().filter(|entry| entry.key == key) {
             match read(entry.value) {
-                Ok(value) => taken = Some(Setting { value, origin: entry.origin() }),
+                Ok(value) => taken.push(Setting { value, origin: entry.origin() }),
                 Err(Diagnosis { what, fix }) => self.report(&entry, what, fix),
             }
         }
@@ -251,7 +260,7 @@ pub(super) const OPERATOR_KEYS: [&str; 6] =
 
 /// Whether a key may be set in `[tool.hostler]` of a header.
 pub(crate) fn is_header_key(key: &str) -> bool {
-    key == "pack" || TOOL_KEYS.contains(&key) || DeclaredPolicy::KEYS.contains(&key)
+    key == "pack" || TOOL_KEYS.contains(&key) || DeclaredPolicy::has_key(key)
 }
 
 /// Where a key belongs that is in another place.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::declared_policy::Mode;
 use super::load::{Config, ConfigOptions};
 use super::origin::{Diagnosis, Origin, Problem};
 use super::section::{OPERATOR_KEYS, Source};
@@ -181,13 +182,17 @@ fn the_example_is_valid_and_documents_every_key() {
         ("[mcp]", "/mcp"),
         ("[builtin.web_search]", "/builtin/web_search"),
         ("[builtin.fetch_url]", "/builtin/fetch_url"),
-        ("[tool]", "/tool"),
-        ("[tool.signing]", "/tool/signing|/tool/weather_station|/tool"),
-        ("[tool.\"tables.query\"]", "/tool/tables.query"),
+        ("[policy]", "/policy"),
+        ("[category.system_write]", "/category/system_write|/policy"),
+        ("[tool]", "/tool|/policy"),
+        ("[tool.signing]", "/tool/signing|/tool/weather_station|/tool|/policy"),
+        ("[tool.\"tables.query\"]", "/tool/tables.query|/policy"),
     ] {
         let known = known_keys(table);
         assert!(!known.is_empty(), "no keys known of {table}");
         for key in known {
+            // Both names of one key, which may not stand together.
+            let key = if key == "allowed_in_modes" { "allowed_modes".to_owned() } else { key };
             let documented = at.split('|').any(|place| lookup(&example, place).contains_key(&key));
             assert!(documented, "hostler.example.toml says nothing of `{key}` in {table}");
         }
@@ -280,4 +285,49 @@ fn a_directory_may_be_relative() {
 fn a_memory_limit_below_an_interpreters_need_is_refused() {
     assert_mistakes("[tool]\nmax_memory = \"1MB\"\n", &[(2, "tool.max_memory", "16MB")]);
     assert!(read("[tool]\nmax_memory = \"64MB\"\n").is_ok());
+}
+
+#[test]
+fn rules_are_stacked_and_what_forbids_adds_up() {
+    let text = "[policy]\nforbidden_paths = [\"/a/**\"]\nallowed_in_modes = [\"NORMAL\"]\n[category.net]\nforbidden_paths = [\"/b\"]\n\
+                requires_approval = true\n[tool.p]\nforbidden_paths = [\"/c\"]\n[tool.\"p.f\"]\nrequires_approval = false\n\
+                category = \"net\"\nforbidden_in_modes = [\"Alert\"]\n";
+    let config = read(text).unwrap();
+    let header = header("forbidden_paths = [\"/h\"]\nallowed_modes = [\"alert\"]\ncategory = \"other\"\n");
+    let tool = config.tool("p", Some(&header), false);
+    let policy = config.function("p", "f", &tool, None).policy;
+    let forbidden: Vec<&str> = policy.forbidden_paths.iter().flat_map(|one| &one.value).map(String::as_str).collect();
+    assert_eq!(forbidden, ["/h", "/a/**", "/b", "/c"], "a stronger table adds to what a weaker one forbids");
+    assert_eq!(policy.allowed_modes.unwrap().value, [Mode::Normal], "a header does not lift what the operator sets");
+    assert!(!policy.requires_approval.unwrap().value, "the function's own table over its category's");
+    let other = config.function("p", "g", &tool, None).policy;
+    assert_eq!((other.forbidden_paths.len(), other.requires_approval), (3, None), "of another category");
+}
+
+#[test]
+fn a_rule_without_a_meaning_is_refused() {
+    let wrong = [
+        ("allowed_paths", "[\"\"]"),
+        ("allowed_paths", "[\"/a/../b\"]"),
+        ("forbidden_paths", "[\"$PWD/x\"]"),
+        ("forbidden_paths", "[\"/a[\"]"),
+        ("forbidden_paths", "\"/a\""),
+        ("allowed_commands", "[\"ls; rm\"]"),
+        ("allowed_commands", "[\" \"]"),
+        ("forbidden_commands", "[\"r*\"]"),
+        ("allowed_hosts", "[\"https://a.com\"]"),
+        ("allowed_hosts", "[\"a.com:80\"]"),
+        ("forbidden_in_modes", "[\"panic\"]"),
+        ("max_file_size_mb", "0"),
+        ("forbiden_paths", "[\"/a\"]"),
+    ];
+    for (key, value) in wrong {
+        let found = read(&format!("[policy]\n{key} = {value}\n")).unwrap_err();
+        assert_eq!((found[0].place.line, &*found[0].key), (2, &*format!("policy.{key}")), "{found:?}");
+    }
+    let both = "[policy]\nallowed_modes = [\"normal\"]\nallowed_in_modes = [\"alert\"]\n";
+    assert_eq!(read(both).unwrap_err()[0].key, "policy.allowed_in_modes");
+    for right in ["~/x", "$HOME", "${HOME}/**", "./data", "/", "**/.env", "/a/*.{md,txt}"] {
+        assert!(read(&format!("[policy]\nallowed_paths = [\"{right}\"]\n")).is_ok(), "{right}");
+    }
 }

@@ -8,6 +8,7 @@ use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value};
 
 use super::file_entry::{FileEntry, name_functions};
+use super::governed::Governed;
 use super::last_good::StandIns;
 use super::live::Stamps;
 use super::lookup::NotFound;
@@ -68,6 +69,7 @@ pub struct Tool {
     input: Compiled,
     output: Compiled,
     template: OnceLock<Option<UriTemplate>>,
+    governed: OnceLock<Option<Box<Governed>>>,
     /// How clients show it.
     pub icon: Option<Arc<str>>,
 }
@@ -97,6 +99,11 @@ impl Tool {
     /// The address of a resource, parsed once: every read looks at those of all resources.
     pub fn template(&self) -> Option<&UriTemplate> {
         self.template.get_or_init(|| UriTemplate::parse(self.uri()?).ok()).as_ref()
+    }
+
+    /// The rules for it; `None` if every call is allowed.
+    pub fn governed(&self) -> Option<&Governed> {
+        self.governed.get_or_init(|| Governed::of(self)).as_deref()
     }
 
     /// The role of the function.
@@ -226,6 +233,7 @@ impl Catalogue {
                 input: Compiled::default(),
                 output: Compiled::default(),
                 template: OnceLock::new(),
+                governed: OnceLock::new(),
             }));
         }
         self.files.push(entry);

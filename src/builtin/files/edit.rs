@@ -51,6 +51,7 @@ pub(super) fn about() -> About {
          `replace_all` is given.",
     )
     .risk("system_write", Risk::High)
+    .path_argument("path")
     .timeout(Duration::from_secs(30))
 }
 

@@ -71,6 +71,7 @@ pub(super) enum Kind {
 pub(super) fn about() -> About {
     About::new("list_directory", "List the entries of a folder: name, kind, size, time of the last change.")
         .reads("read_only", Risk::Low)
+        .path_argument("path")
         .timeout(Duration::from_secs(30))
 }
 

@@ -68,6 +68,7 @@ pub(super) fn about() -> About {
          Binary files are refused.",
     )
     .reads("read_only", Risk::Low)
+    .path_argument("path")
     .timeout(Duration::from_secs(30))
 }
 

@@ -54,6 +54,7 @@ pub(super) fn about() -> About {
          failure leaves an existing file as it was. To change a part of a file, use file_edit.",
     )
     .risk("system_write", Risk::High)
+    .path_argument("path")
     .timeout(Duration::from_secs(30))
 }
 
@@ -153,6 +154,7 @@ pub(super) fn about_delete() -> About {
         "Delete one file permanently.\n\nOf a link, the link itself is deleted. Folders are refused.",
     )
     .risk("system_write", Risk::High)
+    .path_argument("path")
     .timeout(Duration::from_secs(30))
 }
 

@@ -79,6 +79,7 @@ impl Builtin for GitStatus {
             "Return the git status of a folder: branch, commit, staged, unstaged, untracked and conflicting files.",
         )
         .reads("read_only", Risk::Low)
+        .path_argument("path")
         .timeout(LIMIT)
     }
 

@@ -52,6 +52,7 @@ pub(super) fn about() -> About {
         "Find files by name or path.\n\nIgnored and hidden files are skipped, and links are not followed.",
     )
     .reads("read_only", Risk::Low)
+    .path_argument("path")
     .timeout(Duration::from_mins(1))
 }
 

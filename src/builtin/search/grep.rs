@@ -115,6 +115,7 @@ pub(super) fn about() -> About {
          pattern takes time proportional to the text.",
     )
     .reads("read_only", Risk::Low)
+    .path_argument("path")
     .timeout(Duration::from_mins(1))
 }
 

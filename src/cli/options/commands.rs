@@ -306,7 +306,7 @@ pub(super) fn limit(text: &str) -> Result<Duration, Expected> {
     duration(text).and_then(|time| if time.is_zero() { Err(Expected("more than 0, such as 30s")) } else { Ok(time) })
 }
 
-fn modes() -> impl TypedValueParser<Value = Mode> {
+pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
     let words = PossibleValuesParser::new(Mode::WORDS.iter().map(|(word, _)| *word));
     words.try_map(|word| {
         let found = Mode::WORDS.iter().find(|(own, _)| own.eq_ignore_ascii_case(&word));

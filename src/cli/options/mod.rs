@@ -2,6 +2,7 @@
 
 mod calls;
 mod commands;
+mod policy;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind, Open, Remove, Rpc,
     Serve, Show, Status, Token, Warm,
 };
+pub(super) use self::policy::{Policy, PolicyOf};
 use super::arguments;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
@@ -94,6 +96,9 @@ pub(super) enum Command {
     /// Make a call that has ended again, with its source and arguments, and show what differs
     #[command(after_help = help(include_str!("../help/replay.txt")))]
     Replay(Replay),
+    /// Show the rules for tools, and what they decide about a call
+    #[command(after_help = help(include_str!("../help/policy.txt")))]
+    Policy(Policy),
     /// Print what the shared hostler logs and what its tools write
     Logs(Logs),
     /// Watch the shared hostler on a terminal: its workers, calls, rates and events; cancel and restart by key

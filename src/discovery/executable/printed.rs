@@ -160,6 +160,7 @@ fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<Diagnosis>) {
         requires_approval: reader.read("requires_approval", Some(true)),
         requires_sandbox: reader.read("requires_sandbox", Some(true)),
         rate_limit_per_hour: reader.read("rate_limit_per_hour", None),
+        ..DeclaredPolicy::default()
     };
     let (timeout, effects) = (reader.timeout(), reader.read("effects", None));
     let icon = reader.icon();

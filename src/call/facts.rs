@@ -1,0 +1,180 @@
+//! What rules ask about a call: where its paths lead, what its commands are, which hosts it names.
+
+use std::path::{Component, Path, PathBuf};
+
+use fluent_uri::UriRef;
+use serde_json::{Map, Value};
+
+use crate::config::declared_policy::Mode;
+use crate::config::tool::WorkingDirectory;
+use crate::discovery::Kind;
+use crate::policy::{Argument, Commands, Decision, Facts, HostFact, PathFact, Recent, Unjudged, commands};
+use crate::registry::{Governed, Tool};
+
+/// What the rules say of a call of this tool. Reads the file system where they are about paths.
+pub fn decide(tool: &Tool, arguments: &Map<String, Value>, mode: Mode) -> Decision {
+    tool.governed().map_or(Decision::Allowed, |governed| governed.rules.decide(&facts(tool, governed, arguments, mode)))
+}
+
+fn facts(tool: &Tool, governed: &Governed, given: &Map<String, Value>, mode: Mode) -> Facts {
+    let (rules, arguments) = (&governed.rules, &governed.arguments);
+    let texts = |of: &'_ [Argument]| -> Vec<String> {
+        of.iter().flat_map(|argument| argument.texts(given)).map(str::to_owned).collect()
+    };
+    let mut facts = Facts { mode, recent: Recent::default(), ..Facts::default() };
+    if rules.judge_paths() {
+        let (from, home) = (working_directory(tool), tool.entry.config.environment.path("HOME"));
+        facts.paths = texts(&arguments.paths).into_iter().map(|given| path(given, &from, home.as_deref())).collect();
+        facts.bytes = serde_json::to_string(given).map_or(u64::MAX, |text| text.len() as u64);
+    }
+    if rules.judge_commands() {
+        facts.commands = arguments.commands.iter().filter_map(|argument| argument.value(given)).map(command).collect();
+    }
+    if rules.judge_hosts() {
+        facts.hosts = texts(&arguments.hosts).into_iter().map(host).collect();
+    }
+    facts
+}
+
+/// Where relative paths of a tool begin.
+fn working_directory(tool: &Tool) -> PathBuf {
+    let (entry, config) = (&tool.entry, &tool.entry.config);
+    let first_root = config.builtin.roots.as_ref().and_then(|roots| roots.value.first());
+    match (entry.file.kind, entry.settings.cwd.value) {
+        (Kind::Builtin, _) => first_root.cloned().unwrap_or_else(|| config.directory.clone()),
+        (_, WorkingDirectory::Tool) => entry.file.path.parent().map(Path::to_owned).unwrap_or_default(),
+        (_, WorkingDirectory::Session) => config.directory.clone(),
+    }
+}
+
+fn path(given: String, from: &Path, home: Option<&Path>) -> PathFact {
+    let real = real_path(&given, from, home);
+    let size = real.as_ref().ok().and_then(|real| real.metadata().ok()).filter(std::fs::Metadata::is_file);
+    PathFact { real: real.map_err(str::to_owned), given, size: size.map(|found| found.len()) }
+}
+
+/// Where a path leads, with all links followed. What is not there yet is where it would be made.
+fn real_path(given: &str, from: &Path, home: Option<&Path>) -> Result<PathBuf, &'static str> {
+    if given.contains('\0') || given.contains("://") || given.starts_with("file:") {
+        return Err("is not a path");
+    }
+    // Some tools put the value of a variable there, and some do not.
+    if given.contains('$') {
+        return Err("may have a variable");
+    }
+    let whole = match given.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            home.ok_or("has no home folder")?.join(rest.trim_start_matches('/'))
+        }
+        Some(_) => return Err("is in the home folder of another person"),
+        None => from.join(given),
+    };
+    if let Ok(real) = whole.canonicalize() {
+        return Ok(real);
+    }
+    let (mut real, mut is_missing) = (PathBuf::from("/"), false);
+    for part in whole.components() {
+        match part {
+            Component::Normal(name) if is_missing => real.push(name),
+            Component::Normal(name) => {
+                let next = real.join(name);
+                match next.canonicalize() {
+                    Ok(found) => real = found,
+                    Err(_) if next.symlink_metadata().is_ok() => {
+                        return Err("leads through a link that cannot be followed");
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        is_missing = true;
+                        real = next;
+                    }
+                    Err(_) => return Err("cannot be looked at"),
+                }
+            }
+            Component::ParentDir if is_missing => return Err("leads back out of a folder that is not there"),
+            Component::ParentDir => drop(real.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    Ok(real)
+}
+
+/// A text as a shell reads it, or a list of words as it is.
+fn command(value: &Value) -> (String, Result<Commands, Unjudged>) {
+    match value {
+        Value::String(text) => (text.clone(), commands(text)),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            let words: Vec<String> = items.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            (words.join(" "), Ok(Commands { words: vec![words], varies: false }))
+        }
+        other => (other.to_string(), Err(Unjudged("it is neither a text nor a list of words"))),
+    }
+}
+
+/// The host of an address, or of `name:port`.
+fn host(given: String) -> HostFact {
+    let is_part = |c: char| c.is_alphanumeric() || ".-_:[]".contains(c);
+    let bare = || given.chars().all(is_part).then(|| format!("//{given}"));
+    let text = if given.contains("://") { Some(given.clone()) } else { bare() };
+    let parsed = text.as_deref().and_then(|text| UriRef::parse(text).ok());
+    let named = parsed.as_ref().and_then(UriRef::authority).map(|authority| authority.host().to_lowercase());
+    let plain = |name: String| name.trim_matches(['[', ']']).trim_end_matches('.').to_owned();
+    let host = named.map(plain).filter(|name| !name.is_empty());
+    HostFact { given, host }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_where_it_leads() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("in/deep")).unwrap();
+        std::fs::create_dir(top.join("out")).unwrap();
+        std::os::unix::fs::symlink(top.join("out"), top.join("in/link")).unwrap();
+        std::os::unix::fs::symlink(top.join("nowhere"), top.join("in/dangling")).unwrap();
+        let home = top.join("home");
+        let real = |given: &str| real_path(given, &top.join("in"), Some(&home));
+        assert_eq!(real("deep"), Ok(top.join("in/deep")));
+        assert_eq!(real("link/new/file"), Ok(top.join("out/new/file")), "not there yet");
+        assert_eq!(real("deep/../../out"), Ok(top.join("out")));
+        assert_eq!(real("link/.."), Ok(top.clone()), "behind a link, the folder above is another");
+        assert_eq!(real("~/x"), Ok(home.join("x")));
+        assert_eq!(real("/../etc"), Ok("/etc".into()));
+        for odd in [
+            "dangling",
+            "dangling/x",
+            "new/../../x",
+            "~root/x",
+            "a\0b",
+            "file:///etc/passwd",
+            "file:/etc/passwd",
+            "$HOME/x",
+        ] {
+            assert!(real(odd).is_err(), "{odd:?}: {:?}", real(odd));
+        }
+    }
+
+    #[test]
+    fn a_host_is_read_off_an_address() {
+        let read = |given: &str| host(given.to_owned()).host;
+        let is = |given: &str, wanted: &str| assert_eq!(read(given).as_deref(), Some(wanted), "{given}");
+        is("https://Example.com/a?b", "example.com");
+        is("http://good.com@evil.com:80/", "evil.com");
+        is("http://[::1]:80/", "::1");
+        is("example.com:443", "example.com");
+        is("example.com.", "example.com");
+        is("http://2130706433/", "2130706433");
+        for odd in [
+            "",
+            "http://",
+            "http://evil.com\\@good.com/",
+            "http://good.com evil.com/",
+            "mailto:a@good.com",
+            "http:///x",
+        ] {
+            assert!(read(odd).is_none_or(|host| !host.contains("good.com")), "{odd}: {:?}", read(odd));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The options of `hostler policy`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
+use super::commands::modes;
+use crate::cli::complete;
+use crate::config::declared_policy::Mode;
+
+/// `hostler policy`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Policy {
+    #[command(subcommand)]
+    pub what: Option<PolicyOf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What `hostler policy` does; without one of them it shows the rules in force.
+#[derive(Debug, clap::Subcommand)]
+pub(in crate::cli) enum PolicyOf {
+    /// Decide about a call without making it, and show the rules and the lines that decided
+    Explain {
+        /// The tool's name: pack.function, or its MCP name
+        #[arg(add = ArgValueCompleter::new(complete::tools))]
+        tool: String,
+        /// Its arguments: key=value, or key:=JSON
+        #[arg(value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+        /// Decide as in this mode
+        #[arg(long, ignore_case = true, value_parser = modes())]
+        mode: Option<Mode>,
+    },
+    /// Compare decisions with a file of expected ones; exit status 1 if one differs
+    Test {
+        /// A TOML file with a table for each decision
+        file: PathBuf,
+    },
+}

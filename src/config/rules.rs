@@ -1,0 +1,108 @@
+//! The values of rules: modes in any case, and patterns of paths, commands and hosts.
+
+use std::path::{Component, Path};
+
+use toml::de::DeValue;
+
+use super::declared_policy::Mode;
+use super::origin::Diagnosis;
+use super::value::{FromToml, Word, mismatch};
+
+/// A mode in any case: specification 002 writes them in capitals.
+pub(super) fn mode(value: &DeValue<'_>) -> Result<Mode, Diagnosis> {
+    let known = value.as_str().and_then(|text| Mode::of(&text.to_ascii_lowercase()));
+    known.ok_or_else(|| {
+        let words: Vec<String> = Mode::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        mismatch(&format!("one of {}", words.join(", ")), value, "write one of them")
+    })
+}
+
+pub(super) fn modes(value: &DeValue<'_>) -> Result<Vec<Mode>, Diagnosis> {
+    let items = value.as_array().ok_or_else(|| mismatch("a list of modes", value, "write [\"normal\"]"))?;
+    items.iter().map(|item| mode(item.get_ref())).collect()
+}
+
+/// Patterns of paths, as they were written.
+pub(super) fn path_patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let patterns = Vec::<String>::from_toml(value)?;
+    // The folder and the home that they begin at are known later, and are paths.
+    let is_pattern = |pattern: &&String| whole(pattern, Path::new("/"), Path::new("/")).is_some();
+    match patterns.iter().find(|pattern| !is_pattern(pattern)) {
+        None => Ok(patterns),
+        Some(pattern) => {
+            let what = format!("{pattern:?} is not a pattern of paths");
+            Err(Diagnosis::new(what, "write one like \"$HOME/projects/**\" or \"/srv/data/*.csv\", without `..`"))
+        }
+    }
+}
+
+/// A pattern with the folder that it begins at: the home folder behind `$HOME` or `~`, that of the file that has it if it is relative.
+pub fn whole(pattern: &str, home: &Path, folder: &Path) -> Option<String> {
+    let behind_home = ["$HOME", "${HOME}", "~"].iter().find_map(|name| {
+        let rest = pattern.strip_prefix(name)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    });
+    let (start, rest) = match behind_home {
+        Some(rest) => (home, rest),
+        None if pattern.starts_with('/') => (Path::new("/"), pattern),
+        None => (folder, pattern.strip_prefix("./").unwrap_or(pattern)),
+    };
+    let rest = rest.trim_start_matches('/').trim_end_matches('/');
+    let is_plain = Path::new(rest).components().all(|part| matches!(part, Component::Normal(_)));
+    if pattern.is_empty() || !is_plain || rest.contains(['\0', '$']) {
+        return None;
+    }
+    let whole = Path::new(&escaped(start)?).join(rest);
+    let text = whole.to_str()?.to_owned();
+    let text = if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text };
+    glob(&text).is_some().then_some(text)
+}
+
+/// A path as a pattern of itself.
+fn escaped(path: &Path) -> Option<String> {
+    Some(globset::escape(path.to_str()?))
+}
+
+/// The pattern, compiled: `*` ends at `/`, and `**` does not.
+pub fn glob(pattern: &str) -> Option<globset::GlobMatcher> {
+    globset::GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
+}
+
+/// Words with which a command begins.
+pub(super) fn command_patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let patterns = Vec::<String>::from_toml(value)?;
+    let is_plain = |pattern: &&String| {
+        let words = shlex::split(pattern);
+        words.is_some_and(|words| !words.is_empty())
+            && !pattern.contains(['|', '&', ';', '<', '>', '`', '$', '\n', '*', '\0'])
+    };
+    match patterns.iter().find(|pattern| !is_plain(pattern)) {
+        None => Ok(patterns),
+        Some(pattern) => {
+            let what = format!("{pattern:?} is not the beginning of a command");
+            Err(Diagnosis::new(what, "write words like \"git status\" or \"ls\": a command is compared word by word"))
+        }
+    }
+}
+
+/// Names of hosts, or `*.` before the names of all beneath one.
+pub(super) fn host_patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let patterns = Vec::<String>::from_toml(value)?;
+    let is_host = |pattern: &str| {
+        let name = pattern.strip_prefix("*.").unwrap_or(pattern).trim_start_matches('[').trim_end_matches(']');
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+        !name.is_empty()
+            && name.chars().all(is_part)
+            && (!name.contains(':') || name.parse::<std::net::Ipv6Addr>().is_ok())
+    };
+    match patterns.iter().find(|pattern| !is_host(pattern)) {
+        None => Ok(patterns.iter().map(|pattern| pattern.to_lowercase()).collect()),
+        Some(pattern) => {
+            let what = format!("{pattern:?} is not a host");
+            Err(Diagnosis::new(
+                what,
+                "write one like \"example.com\" or \"*.example.com\", without a scheme and a port",
+            ))
+        }
+    }
+}

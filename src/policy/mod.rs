@@ -1,0 +1,14 @@
+//! Whether a call is allowed: rules and facts in, a decision out. Pure: who asks has resolved paths, counted calls and knows the mode.
+
+mod arguments;
+mod command;
+mod decide;
+mod rules;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::arguments::{Argument, Arguments};
+pub use self::command::{Commands, Unjudged, commands};
+pub use self::decide::{Because, Decision, Facts, HostFact, PathFact, Recent};
+pub use self::rules::Rules;

@@ -1,0 +1,171 @@
+//! The rules for one tool, compiled: for each key the most specific setting, which is what the configuration has stacked.
+
+use std::path::{Path, PathBuf};
+
+use globset::GlobMatcher;
+
+use super::arguments::Arguments;
+use super::command::Words;
+use super::decide::Because;
+use crate::config::declared_policy::{DeclaredPolicy, Mode};
+use crate::config::origin::{Origin, Setting};
+use crate::config::rules::{glob, whole};
+
+/// A setting, compiled.
+#[derive(Debug, Clone)]
+pub(super) struct Rule<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+impl<T> Rule<T> {
+    fn of<S>(setting: Option<&Setting<S>>, compile: impl Fn(&Setting<S>) -> T) -> Option<Self> {
+        setting.map(|setting| Self { value: compile(setting), origin: setting.origin.clone() })
+    }
+
+    fn each<S>(settings: &[Setting<S>], compile: impl Fn(&Setting<S>) -> T) -> Vec<Self> {
+        settings.iter().filter_map(|setting| Self::of(Some(setting), &compile)).collect()
+    }
+}
+
+/// The rules for one tool.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    pub(super) allowed_modes: Option<Rule<Vec<Mode>>>,
+    pub(super) forbidden_in_modes: Vec<Rule<Vec<Mode>>>,
+    pub(super) requires_approval: Option<Rule<bool>>,
+    pub(super) requires_approval_in_modes: Vec<Rule<Vec<Mode>>>,
+    pub(super) per_hour: Option<Rule<usize>>,
+    pub(super) per_minute: Option<Rule<usize>>,
+    pub(super) allowed_paths: Option<Rule<Vec<PathPattern>>>,
+    pub(super) forbidden_paths: Vec<Rule<Vec<PathPattern>>>,
+    /// In bytes.
+    pub(super) max_file_size: Option<Rule<u64>>,
+    pub(super) allowed_commands: Option<Rule<Vec<Words>>>,
+    pub(super) forbidden_commands: Vec<Rule<Vec<Words>>>,
+    pub(super) allowed_hosts: Option<Rule<Vec<String>>>,
+    /// Rules about arguments that the tool is not known to have.
+    pub(super) unkept: Vec<Because>,
+}
+
+impl Rules {
+    /// Those of a policy. Patterns of paths begin at these folders: that of `home`, and of the file that has the pattern. `real` follows
+    /// the links of the folders that a pattern begins with.
+    pub fn new(policy: &DeclaredPolicy, home: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Self {
+        let modes = |setting: &Setting<Vec<Mode>>| setting.value.clone();
+        let paths = |setting: &Setting<Vec<String>>| {
+            let folder = setting.origin.place().and_then(|place| place.file.parent()).unwrap_or(Path::new("/"));
+            let patterns = setting.value.iter().flat_map(|pattern| PathPattern::all(pattern, home, folder, &real));
+            patterns.collect()
+        };
+        let commands = |setting: &Setting<Vec<String>>| {
+            setting.value.iter().filter_map(|pattern| shlex::split(pattern)).collect::<Vec<Words>>()
+        };
+        Self {
+            allowed_modes: Rule::of(policy.allowed_modes.as_ref(), modes),
+            forbidden_in_modes: Rule::each(&policy.forbidden_in_modes, modes),
+            requires_approval: Rule::of(policy.requires_approval.as_ref(), |setting| setting.value),
+            requires_approval_in_modes: Rule::each(&policy.requires_approval_in_modes, modes),
+            per_hour: Rule::of(policy.rate_limit_per_hour.as_ref(), |setting| setting.value),
+            per_minute: Rule::of(policy.rate_limit_per_minute.as_ref(), |setting| setting.value),
+            allowed_paths: Rule::of(policy.allowed_paths.as_ref(), paths),
+            forbidden_paths: Rule::each(&policy.forbidden_paths, paths),
+            max_file_size: Rule::of(policy.max_file_size_mb.as_ref(), |setting| {
+                (setting.value as u64).saturating_mul(1 << 20)
+            }),
+            allowed_commands: Rule::of(policy.allowed_commands.as_ref(), commands),
+            forbidden_commands: Rule::each(&policy.forbidden_commands, commands),
+            allowed_hosts: Rule::of(policy.allowed_hosts.as_ref(), |setting| setting.value.clone()),
+            unkept: Vec::new(),
+        }
+    }
+
+    /// Denies every call where rules that are meant for this tool are about arguments that it is not known to have, though it may.
+    /// `is_general` says whether a rule is for every tool: such a rule says nothing about tools without such arguments.
+    pub fn keep_for(&mut self, arguments: &Arguments, is_general: impl Fn(&Origin) -> bool) {
+        let origins = |rule: Option<&Origin>| rule.into_iter().cloned().collect::<Vec<_>>();
+        let paths = [
+            ("allowed_paths", origins(self.allowed_paths.as_ref().map(|rule| &rule.origin))),
+            ("forbidden_paths", self.forbidden_paths.iter().map(|rule| rule.origin.clone()).collect()),
+        ];
+        let commands = [
+            ("allowed_commands", origins(self.allowed_commands.as_ref().map(|rule| &rule.origin))),
+            ("forbidden_commands", self.forbidden_commands.iter().map(|rule| rule.origin.clone()).collect()),
+        ];
+        let hosts =
+            [("allowed_hosts", origins(self.allowed_hosts.as_ref().map(|rule| &rule.origin))), ("", Vec::new())];
+        let of = [
+            (paths, &arguments.paths, "path", "path_arguments"),
+            (commands, &arguments.commands, "command", "command_arguments"),
+            (hosts, &arguments.hosts, "host", "host_arguments"),
+        ];
+        for ((rules, known, what, names), is_said) in of.into_iter().zip(arguments.is_said) {
+            if is_said || !known.is_empty() || !arguments.takes_text {
+                continue;
+            }
+            for (key, origins) in rules {
+                let reason = format!(
+                    "`{key}` cannot be kept: no argument is known to be a {what}; name those that are in `{names}`, or []"
+                );
+                let unkept = origins.into_iter().filter(|origin| !is_general(origin));
+                self.unkept.extend(unkept.map(|origin| Because { key, origin, reason: reason.clone() }));
+            }
+        }
+    }
+
+    /// Whether paths have to be resolved for a decision.
+    pub fn judge_paths(&self) -> bool {
+        self.allowed_paths.is_some() || !self.forbidden_paths.is_empty() || self.max_file_size.is_some()
+    }
+
+    /// Whether commands have to be parsed for a decision.
+    pub fn judge_commands(&self) -> bool {
+        self.allowed_commands.is_some() || !self.forbidden_commands.is_empty()
+    }
+
+    /// Whether hosts have to be known for a decision.
+    pub fn judge_hosts(&self) -> bool {
+        self.allowed_hosts.is_some()
+    }
+
+    /// Whether any call may be denied, or need an approval.
+    pub fn are_any(&self) -> bool {
+        let modes = self.allowed_modes.is_some() || !self.forbidden_in_modes.is_empty();
+        let approval = self.requires_approval.is_some() || !self.requires_approval_in_modes.is_empty();
+        let rates = self.per_hour.is_some() || self.per_minute.is_some();
+        modes || approval || rates || self.judge_paths() || self.judge_commands() || self.judge_hosts()
+    }
+}
+
+/// A pattern of paths. The folder that it begins with is inside as well: `/srv/**` has `/srv`.
+#[derive(Debug, Clone)]
+pub(super) struct PathPattern(GlobMatcher);
+
+impl PathPattern {
+    /// A pattern, as it is written and with the links of its first folders followed. A pattern that has no meaning matches all: it was
+    /// refused where it was read, so this is not seen.
+    fn all(pattern: &str, home: &Path, folder: &Path, real: &impl Fn(&Path) -> Option<PathBuf>) -> Vec<Self> {
+        let Some(text) = whole(pattern, home, folder) else { return Vec::new() };
+        let mut texts = vec![text.clone()];
+        let is_plain = |part: &str| !part.contains(['*', '?', '[', '{', '\\']);
+        let parts: Vec<&str> = text.split('/').collect();
+        let plain = parts.iter().take_while(|part| is_plain(part)).count();
+        let start = parts[..plain].join("/");
+        if let Some(start) = real(Path::new(if start.is_empty() { "/" } else { &start }))
+            && let Some(start) = start.to_str()
+        {
+            let mut joined = vec![globset::escape(start.trim_end_matches('/'))];
+            joined.extend(parts[plain..].iter().map(|part| (*part).to_owned()));
+            texts.push(joined.join("/"));
+        }
+        let folders: Vec<String> = texts.iter().filter_map(|text| Some(text.strip_suffix("/**")?.to_owned())).collect();
+        texts.extend(folders);
+        texts.sort_unstable();
+        texts.dedup();
+        texts.iter().filter_map(|text| glob(text)).map(Self).collect()
+    }
+
+    pub fn has(&self, path: &Path) -> bool {
+        self.0.is_match(path)
+    }
+}

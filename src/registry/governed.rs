@@ -1,0 +1,36 @@
+//! The rules for a tool, compiled when it is called for the first time.
+
+use std::path::Path;
+
+use super::catalogue::Tool;
+use crate::config::declared_policy::DeclaredPolicy;
+use crate::config::origin::Origin;
+use crate::policy::{Arguments, Rules};
+
+/// The rules for a tool, and its arguments that they are about.
+#[derive(Debug)]
+pub struct Governed {
+    /// The rules.
+    pub rules: Rules,
+    /// The arguments.
+    pub arguments: Arguments,
+}
+
+impl Governed {
+    /// `None` if every call is allowed.
+    pub(super) fn of(tool: &Tool) -> Option<Box<Self>> {
+        let policy = &tool.settings.policy;
+        let config = &tool.entry.config;
+        let home = config.environment.path("HOME").unwrap_or_default();
+        let mut rules = Rules::new(policy, &home, |folder: &Path| folder.canonicalize().ok());
+        if !rules.are_any() {
+            return None;
+        }
+        let arguments = Arguments::of(tool.input_schema(), policy);
+        let sets = |policy: &DeclaredPolicy, origin: &Origin| policy.declared().any(|(_, _, other)| other == origin);
+        rules.keep_for(&arguments, |origin| {
+            [&config.policy, &config.every.policy].iter().any(|policy| sets(policy, origin))
+        });
+        Some(Box::new(Self { rules, arguments }))
+    }
+}
