@@ -118,6 +118,7 @@ pub mod bench {
     pub use crate::discovery::read_bytes;
     pub use crate::journal::bench::{leave, recovery};
     pub use crate::pep723::{blocks, decode, read as read_header};
+    pub use crate::policy::{bench::Deciding, commands};
     pub use crate::protocol::{CallFrame, Hello, Incoming, parse as parse_frame, peek_id};
     pub use crate::registry::{Registry, Tool};
     pub use crate::telemetry::{flush_spans, span_counts};

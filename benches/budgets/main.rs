@@ -18,6 +18,7 @@ mod memory;
 mod one_shot;
 mod others;
 mod peer;
+mod policy;
 mod pool;
 mod question;
 mod relay;
@@ -59,6 +60,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("journal", journal::calls),
     ("cold", cold::cold),
     ("validate", validation::validation),
+    ("policy", policy::policy),
     ("executable", executables::overhead),
     ("asked", executables::asked),
     ("search", search::search),

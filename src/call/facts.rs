@@ -48,13 +48,14 @@ fn working_directory(tool: &Tool) -> PathBuf {
 }
 
 fn path(given: String, from: &Path, home: Option<&Path>) -> PathFact {
-    let real = real_path(&given, from, home);
+    let whole = whole_path(&given, from, home);
+    let named = whole.as_deref().map(without_dots).unwrap_or_default();
+    let real = whole.and_then(|whole| real_path(&whole));
     let size = real.as_ref().ok().and_then(|real| real.metadata().ok()).filter(std::fs::Metadata::is_file);
-    PathFact { real: real.map_err(str::to_owned), given, size: size.map(|found| found.len()) }
+    PathFact { real: real.map_err(str::to_owned), given, named, size: size.map(|found| found.len()) }
 }
 
-/// Where a path leads, with all links followed. What is not there yet is where it would be made.
-fn real_path(given: &str, from: &Path, home: Option<&Path>) -> Result<PathBuf, &'static str> {
+fn whole_path(given: &str, from: &Path, home: Option<&Path>) -> Result<PathBuf, &'static str> {
     if given.contains('\0') || given.contains("://") || given.starts_with("file:") {
         return Err("is not a path");
     }
@@ -62,13 +63,30 @@ fn real_path(given: &str, from: &Path, home: Option<&Path>) -> Result<PathBuf, &
     if given.contains('$') {
         return Err("may have a variable");
     }
-    let whole = match given.strip_prefix('~') {
+    match given.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            home.ok_or("has no home folder")?.join(rest.trim_start_matches('/'))
+            Ok(home.ok_or("has no home folder")?.join(rest.trim_start_matches('/')))
         }
-        Some(_) => return Err("is in the home folder of another person"),
-        None => from.join(given),
-    };
+        Some(_) => Err("is in the home folder of another person"),
+        None => Ok(from.join(given)),
+    }
+}
+
+/// By its text alone.
+fn without_dots(whole: &Path) -> PathBuf {
+    let mut named = PathBuf::from("/");
+    for part in whole.components() {
+        match part {
+            Component::Normal(name) => named.push(name),
+            Component::ParentDir => drop(named.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    named
+}
+
+/// Where a path leads, with all links followed. What is not there yet is where it would be made.
+fn real_path(whole: &Path) -> Result<PathBuf, &'static str> {
     if let Ok(real) = whole.canonicalize() {
         return Ok(real);
     }
@@ -135,7 +153,7 @@ mod tests {
         std::os::unix::fs::symlink(top.join("out"), top.join("in/link")).unwrap();
         std::os::unix::fs::symlink(top.join("nowhere"), top.join("in/dangling")).unwrap();
         let home = top.join("home");
-        let real = |given: &str| real_path(given, &top.join("in"), Some(&home));
+        let real = |given: &str| real_path(&whole_path(given, &top.join("in"), Some(&home))?);
         assert_eq!(real("deep"), Ok(top.join("in/deep")));
         assert_eq!(real("link/new/file"), Ok(top.join("out/new/file")), "not there yet");
         assert_eq!(real("deep/../../out"), Ok(top.join("out")));

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use super::facts::decide;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::questions::Questions;
+use crate::config::declared_policy::Mode;
 use crate::outcome::{Code, Fault, Metadata};
-use crate::policy::{Because, Decision};
+use crate::policy::{Because, Decision, Facts};
 use crate::pool::{Listener, Settled};
 use crate::registry::Tool;
 use crate::threads::blocking_or_here;
@@ -19,27 +20,37 @@ pub(super) struct PolicyLayer;
 
 impl Layer for PolicyLayer {
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
-        if call.tool.governed().is_none() {
-            return next.run();
-        }
-        Box::pin(async move {
-            let mode = next.service.config().mode.value;
-            let (tool, text) = (Arc::clone(&call.tool), next.arguments().get().to_owned());
+        let Some(governed) = call.tool.governed() else { return next.run() };
+        let mode = next.service.config().mode.value;
+        let (rules, text) = (&governed.rules, next.arguments().get());
+        if rules.judge_paths() {
+            let (tool, text) = (Arc::clone(&call.tool), text.to_owned());
             // Looks at files, which can block.
-            let decision = blocking_or_here(move || {
-                let arguments = serde_json::from_str(&text).unwrap_or_default();
-                decide(&tool, &arguments, mode)
-            });
-            let refusal = match decision.await {
-                Decision::Allowed => None,
-                Decision::Denied(because) => Some(reason(&because)),
-                Decision::Ask(because) => approved(call, next.arguments(), &reason(&because)).await.err(),
-            };
-            match refusal {
-                None => next.run().await,
-                Some(why) => Settled { ended: Err(denied(&call.tool, &why)), metadata: Metadata::default() },
-            }
-        })
+            let decision = blocking_or_here(move || decide_text(&tool, &text, mode));
+            return Box::pin(async move { go_on(call, next, decision.await).await });
+        }
+        let decision = if rules.judge_commands() || rules.judge_hosts() {
+            decide_text(&call.tool, text, mode)
+        } else {
+            rules.decide(&Facts { mode, ..Facts::default() })
+        };
+        if decision == Decision::Allowed { next.run() } else { Box::pin(go_on(call, next, decision)) }
+    }
+}
+
+fn decide_text(tool: &Tool, arguments: &str, mode: Mode) -> Decision {
+    decide(tool, &serde_json::from_str(arguments).unwrap_or_default(), mode)
+}
+
+async fn go_on(call: &CallContext, next: Next<'_>, decision: Decision) -> Settled {
+    let refusal = match decision {
+        Decision::Allowed => None,
+        Decision::Denied(because) => Some(reason(&because)),
+        Decision::Ask(because) => approved(call, next.arguments(), &reason(&because)).await.err(),
+    };
+    match refusal {
+        None => next.run().await,
+        Some(why) => Settled { ended: Err(denied(&call.tool, &why)), metadata: Metadata::default() },
     }
 }
 

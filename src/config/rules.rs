@@ -63,9 +63,9 @@ fn escaped(path: &Path) -> Option<String> {
     Some(globset::escape(path.to_str()?))
 }
 
-/// The pattern, compiled: `*` ends at `/`, and `**` does not.
-pub fn glob(pattern: &str) -> Option<globset::GlobMatcher> {
-    globset::GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
+/// The pattern, parsed: `*` ends at `/`, and `**` does not.
+pub fn glob(pattern: &str) -> Option<globset::Glob> {
+    globset::GlobBuilder::new(pattern).literal_separator(true).build().ok()
 }
 
 /// Words with which a command begins.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::command::{Commands, Unjudged, begins, has, interprets};
-use super::rules::{PathPattern, Rule, Rules};
+use super::patterns::PathPatterns;
+use super::rules::{Rule, Rules};
 use crate::config::declared_policy::Mode;
 use crate::config::origin::Origin;
 use crate::config::value::Word;
@@ -23,6 +24,8 @@ pub struct Recent {
 pub struct PathFact {
     /// As it was given.
     pub given: String,
+    /// The same as a whole path, without following a link: what it names may be forbidden wherever it leads.
+    pub named: PathBuf,
     /// Where it leads, with all links followed; or why that is not known.
     pub real: Result<PathBuf, String>,
     /// The length of the file there, in bytes.
@@ -128,11 +131,10 @@ impl Rules {
     fn paths(&self, facts: &Facts, denied: &mut Reasons) {
         let (allowed, forbidden, longest) = (&self.allowed_paths, &self.forbidden_paths, &self.max_file_size);
         let megabytes = |bytes: u64| bytes >> 20;
-        for PathFact { given, real, size } in &facts.paths {
-            let matches =
-                |patterns: &[PathPattern]| real.as_ref().is_ok_and(|real| patterns.iter().any(|one| one.has(real)));
+        for PathFact { given, named, real, size } in &facts.paths {
             let unknown = real.as_ref().err();
-            let is_forbidden = |patterns: &Vec<PathPattern>| unknown.is_some() || matches(patterns);
+            let leads_to = |patterns: &PathPatterns| real.as_ref().is_ok_and(|real| patterns.has(real));
+            let is_forbidden = |patterns: &PathPatterns| unknown.is_some() || leads_to(patterns) || patterns.has(named);
             let why = |what: &str| {
                 unknown.map_or_else(|| format!("Path {given} {what}"), |why| format!("Path {given} {why}"))
             };
@@ -140,7 +142,7 @@ impl Rules {
             denied.add_if(
                 "allowed_paths",
                 allowed.as_ref(),
-                |patterns| !matches(patterns),
+                |patterns| !leads_to(patterns),
                 || why("not in allowed paths"),
             );
             let is_longer = |most: &u64| size.is_some_and(|size| size > *most);

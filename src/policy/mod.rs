@@ -1,8 +1,11 @@
 //! Whether a call is allowed: rules and facts in, a decision out. Pure: who asks has resolved paths, counted calls and knows the mode.
 
 mod arguments;
+#[cfg(feature = "bench")]
+pub mod bench;
 mod command;
 mod decide;
+mod patterns;
 mod rules;
 
 #[cfg(test)]

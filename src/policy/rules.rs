@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::GlobMatcher;
-
 use super::arguments::Arguments;
 use super::command::Words;
 use super::decide::Because;
+use super::patterns::PathPatterns;
 use crate::config::declared_policy::{DeclaredPolicy, Mode};
 use crate::config::origin::{Origin, Setting};
-use crate::config::rules::{glob, whole};
 
 /// A setting, compiled.
 #[derive(Debug, Clone)]
@@ -37,8 +35,8 @@ pub struct Rules {
     pub(super) requires_approval_in_modes: Vec<Rule<Vec<Mode>>>,
     pub(super) per_hour: Option<Rule<usize>>,
     pub(super) per_minute: Option<Rule<usize>>,
-    pub(super) allowed_paths: Option<Rule<Vec<PathPattern>>>,
-    pub(super) forbidden_paths: Vec<Rule<Vec<PathPattern>>>,
+    pub(super) allowed_paths: Option<Rule<PathPatterns>>,
+    pub(super) forbidden_paths: Vec<Rule<PathPatterns>>,
     /// In bytes.
     pub(super) max_file_size: Option<Rule<u64>>,
     pub(super) allowed_commands: Option<Rule<Vec<Words>>>,
@@ -51,12 +49,11 @@ pub struct Rules {
 impl Rules {
     /// Those of a policy. Patterns of paths begin at these folders: that of `home`, and of the file that has the pattern. `real` follows
     /// the links of the folders that a pattern begins with.
-    pub fn new(policy: &DeclaredPolicy, home: &Path, real: impl Fn(&Path) -> Option<PathBuf>) -> Self {
+    pub fn new(policy: &DeclaredPolicy, home: &Path, real: impl Fn(&Path) -> PathBuf) -> Self {
         let modes = |setting: &Setting<Vec<Mode>>| setting.value.clone();
         let paths = |setting: &Setting<Vec<String>>| {
             let folder = setting.origin.place().and_then(|place| place.file.parent()).unwrap_or(Path::new("/"));
-            let patterns = setting.value.iter().flat_map(|pattern| PathPattern::all(pattern, home, folder, &real));
-            patterns.collect()
+            PathPatterns::new(&setting.value, home, folder, &real)
         };
         let commands = |setting: &Setting<Vec<String>>| {
             setting.value.iter().filter_map(|pattern| shlex::split(pattern)).collect::<Vec<Words>>()
@@ -134,38 +131,5 @@ impl Rules {
         let approval = self.requires_approval.is_some() || !self.requires_approval_in_modes.is_empty();
         let rates = self.per_hour.is_some() || self.per_minute.is_some();
         modes || approval || rates || self.judge_paths() || self.judge_commands() || self.judge_hosts()
-    }
-}
-
-/// A pattern of paths. The folder that it begins with is inside as well: `/srv/**` has `/srv`.
-#[derive(Debug, Clone)]
-pub(super) struct PathPattern(GlobMatcher);
-
-impl PathPattern {
-    /// A pattern, as it is written and with the links of its first folders followed. A pattern that has no meaning matches all: it was
-    /// refused where it was read, so this is not seen.
-    fn all(pattern: &str, home: &Path, folder: &Path, real: &impl Fn(&Path) -> Option<PathBuf>) -> Vec<Self> {
-        let Some(text) = whole(pattern, home, folder) else { return Vec::new() };
-        let mut texts = vec![text.clone()];
-        let is_plain = |part: &str| !part.contains(['*', '?', '[', '{', '\\']);
-        let parts: Vec<&str> = text.split('/').collect();
-        let plain = parts.iter().take_while(|part| is_plain(part)).count();
-        let start = parts[..plain].join("/");
-        if let Some(start) = real(Path::new(if start.is_empty() { "/" } else { &start }))
-            && let Some(start) = start.to_str()
-        {
-            let mut joined = vec![globset::escape(start.trim_end_matches('/'))];
-            joined.extend(parts[plain..].iter().map(|part| (*part).to_owned()));
-            texts.push(joined.join("/"));
-        }
-        let folders: Vec<String> = texts.iter().filter_map(|text| Some(text.strip_suffix("/**")?.to_owned())).collect();
-        texts.extend(folders);
-        texts.sort_unstable();
-        texts.dedup();
-        texts.iter().filter_map(|text| glob(text)).map(Self).collect()
-    }
-
-    pub fn has(&self, path: &Path) -> bool {
-        self.0.is_match(path)
     }
 }

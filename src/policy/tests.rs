@@ -19,11 +19,11 @@ fn words(list: &[&str]) -> Option<Setting<Vec<String>>> {
 }
 
 fn rules(policy: &DeclaredPolicy) -> Rules {
-    Rules::new(policy, Path::new("/home/me"), |folder| Some(folder.to_owned()))
+    Rules::new(policy, Path::new("/home/me"), Path::to_owned)
 }
 
 fn path(real: &str) -> PathFact {
-    PathFact { given: real.to_owned(), real: Ok(PathBuf::from(real)), size: None }
+    PathFact { given: real.to_owned(), named: PathBuf::from(real), real: Ok(PathBuf::from(real)), size: None }
 }
 
 fn keys(decision: &Decision) -> Vec<&'static str> {
@@ -91,7 +91,7 @@ fn paths_match_patterns_as_specification_002_writes_them() {
 #[test]
 fn links_of_the_folders_that_a_pattern_begins_with_are_followed() {
     let policy = DeclaredPolicy { allowed_paths: words(&["/tmp/work/**"]), ..DeclaredPolicy::default() };
-    let real = |folder: &Path| Some(Path::new("/private").join(folder.strip_prefix("/").ok()?));
+    let real = |folder: &Path| Path::new("/private").join(folder.strip_prefix("/").unwrap());
     let rules = Rules::new(&policy, Path::new("/home/me"), real);
     for given in ["/private/tmp/work/a", "/private/tmp/work", "/tmp/work/a"] {
         assert_eq!(rules.decide(&Facts { paths: vec![path(given)], ..Facts::default() }), Decision::Allowed, "{given}");
@@ -338,6 +338,19 @@ fn without(policy: &DeclaredPolicy, keys: &[&str]) -> DeclaredPolicy {
 }
 
 proptest! {
+    /// Looked up or matched together, a pattern has the paths that it has alone.
+    #[test]
+    fn patterns_together_have_what_each_has(
+        patterns in prop::collection::vec("(/[ab]{1,2}|/\\*|/\\*\\*){1,3}", 0..4),
+        path in "(/[ab]{1,2}){0,4}",
+    ) {
+        let path = Path::new(if path.is_empty() { "/" } else { &path });
+        let together = patterns::PathPatterns::new(&patterns, Path::new("/h"), Path::new("/f"), &|folder: &Path| folder.to_owned());
+        let one = |text: &str| crate::config::rules::glob(text).unwrap().compile_matcher().is_match(path);
+        let alone = patterns.iter().any(|pattern| one(pattern) || pattern.strip_suffix("/**").is_some_and(|start| one(if start.is_empty() { "/" } else { start })));
+        prop_assert_eq!(together.has(path), alone, "{:?} {:?}", patterns, path);
+    }
+
     #[test]
     fn to_forbid_more_never_allows_more(policy in policies(), facts in facts(), mode in 0..3_usize, pattern in 0..3_usize) {
         let before = strictness(&rules(&policy).decide(&facts));

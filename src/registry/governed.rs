@@ -1,6 +1,6 @@
 //! The rules for a tool, compiled when it is called for the first time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::catalogue::Tool;
 use crate::config::declared_policy::DeclaredPolicy;
@@ -22,7 +22,7 @@ impl Governed {
         let policy = &tool.settings.policy;
         let config = &tool.entry.config;
         let home = config.environment.path("HOME").unwrap_or_default();
-        let mut rules = Rules::new(policy, &home, |folder: &Path| folder.canonicalize().ok());
+        let mut rules = Rules::new(policy, &home, real);
         if !rules.are_any() {
             return None;
         }
@@ -33,4 +33,11 @@ impl Governed {
         });
         Some(Box::new(Self { rules, arguments }))
     }
+}
+
+/// A folder with the links followed of as much of it as there is.
+fn real(folder: &Path) -> PathBuf {
+    let mut known =
+        folder.ancestors().filter_map(|above| Some((above.canonicalize().ok()?, folder.strip_prefix(above).ok()?)));
+    known.next().map_or_else(|| folder.to_owned(), |(real, rest)| real.join(rest))
 }

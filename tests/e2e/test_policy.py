@@ -44,7 +44,7 @@ roots = ["in"]
 forbidden_in_modes = ["lockdown"]
 [tool.files]
 allowed_paths = ["in/**"]
-forbidden_paths = ["in/secret/**", "**/*.key"]
+forbidden_paths = ["in/secret/**", "in/later/**", "**/*.key"]
 max_file_size_mb = 1
 [tool."files.text"]
 path_arguments = []
@@ -110,6 +110,9 @@ class Attacks(Policy):
         self.assertIn("larger than 1 MB", self.outcome(wire, 92, "files_read", path="in/large"))
         self.assertEqual(self.outcome(wire, 93, "files_text", name="out/c"), "allowed", "the operator says that it is no path")
         self.assertEqual(self.outcome(wire, 94, "files_number"), "allowed", "it cannot have a path")
+        # What was read by now is not read again.
+        (self.folder / "in/later").symlink_to(self.folder / "in")
+        self.assertIn("is forbidden", self.outcome(wire, 95, "files_read", path="in/later/a"), "by its name, wherever it leads")
 
     def test_commands_are_judged_word_by_word(self):
         wire = self.wire()
