@@ -12,9 +12,11 @@ use super::request::CallRequest;
 use super::resolve::prepare;
 use super::service::CallService;
 use super::tries::{Tries, until};
+use crate::config::tool::JournalLevel;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::pool::Settled;
 use crate::process::edge;
+use crate::registry::Tool;
 
 /// Guarantees an outcome for an accepted call, also when its task panics or the runtime shuts down.
 pub(super) struct Finish {
@@ -58,6 +60,7 @@ impl Finish {
                     Err(fault) => Err(fault),
                 }
             }
+            (Ok((_, tool)), key, None) if request.needs_journal && relies_on_journal(&tool, key) => Err(no_journal()),
             (prepared, ..) => prepared,
         };
         if let Some(journal) = &service.journal {
@@ -128,4 +131,16 @@ impl Drop for Finish {
         };
         self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
     }
+}
+
+/// Whether a call without a journal may be made twice, or be lost with the power, although its caller or the operator says that it may not.
+fn relies_on_journal(tool: &Tool, key: Option<&str>) -> bool {
+    let config = &tool.entry.config.journal;
+    key.is_some() || (config.enabled.value && tool.entry.settings.journal.value == JournalLevel::Synced)
+}
+
+fn no_journal() -> Fault {
+    let message = "a call with an idempotency key, or of a tool that is `synced`, needs the journal, which is off or cannot be written \
+                   here; see the log, and `enabled` under [journal]";
+    Fault::new(Code::ResourceExhausted, message)
 }

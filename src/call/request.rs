@@ -18,6 +18,7 @@ pub type Arguments = Map<String, Value>;
 
 /// A request for a call.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct CallRequest {
     /// The tool's full or short name.
     pub tool: String,
@@ -35,6 +36,8 @@ pub struct CallRequest {
     pub client: Option<Arc<dyn ClientFeatures>>,
     /// Whether it goes on without its client.
     pub(crate) background: bool,
+    /// Whether its key and a `synced` tool need the journal. Without, a key only joins a running call, as in a program without a journal.
+    pub(crate) needs_journal: bool,
     /// Whether it may go on without its client later: it is written down whatever its tool says.
     pub(crate) may_detach: bool,
     /// Where it can be run again, as it is written down.
@@ -82,6 +85,7 @@ impl CallRequest {
             listener: Arc::new(NoopListener),
             client: None,
             background: false,
+            needs_journal: false,
             may_detach: false,
             workspace: None,
             max_retries: None,

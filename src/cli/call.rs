@@ -40,7 +40,14 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     let trace = TraceContext::of_variables(|name| app.config().environment.text(name).map(str::to_owned));
     let caller = Arc::new(Caller { trace, ..Caller::default() });
     let key = args.key.clone();
-    let request = CallRequest { caller, key, listener, client, ..CallRequest::new(args.tool.clone(), arguments) };
+    let request = CallRequest {
+        caller,
+        key,
+        needs_journal: true,
+        listener,
+        client,
+        ..CallRequest::new(args.tool.clone(), arguments)
+    };
     let outcome = tokio::select! {
         outcome = app.calls.call(request) => Ok(outcome),
         name = signals.first() => Err(name),

@@ -20,12 +20,9 @@ use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions, Environment};
 use crate::executor::redactor_of;
 use crate::journal::Place;
-use crate::outcome::{Code, Outcome, Redactor};
+use crate::outcome::{Code, Outcome, REMOVED, Redactor};
 use crate::registry::Tool;
 use crate::runtime::Workspace;
-
-/// Where a secret was taken out of arguments.
-const SECRET: &str = "[secret ";
 
 /// A call as the journal has it.
 pub(super) struct Recorded {
@@ -177,7 +174,7 @@ fn find(app: &Workspace, recorded: &Recorded, source: &Source) -> Result<Arc<Too
 }
 
 fn warn(recorded: &Recorded) {
-    if recorded.call.arguments.as_ref().is_some_and(|arguments| arguments.contains(SECRET)) {
+    if recorded.call.arguments.as_ref().is_some_and(|arguments| arguments.contains(REMOVED)) {
         style::warn("a secret among the arguments is not kept: its name stands in its place");
     }
 }

@@ -19,7 +19,7 @@ use super::text::Json;
 use crate::call::{CallFilter, CallHandle, CallInfo, CallRequest, CallState, Caller};
 use crate::config::call_site::CallSite;
 use crate::journal::State;
-use crate::outcome::{Cancelled, Canceller, Outcome};
+use crate::outcome::{Cancelled, Canceller, Outcome, REMOVED};
 use crate::protocol::TraceContext;
 
 const CANCEL: Entry = Entry {
@@ -101,6 +101,7 @@ async fn start(client: Arc<Client>, trace: Option<TraceContext>, params: Start) 
     let request = CallRequest {
         caller: Arc::new(caller),
         key,
+        needs_journal: true,
         client: client.person(can_ask)?,
         at_most: timeout_ms.map(Duration::from_millis),
         max_retries,
@@ -286,6 +287,13 @@ async fn retry(client: Arc<Client>, params: One) -> Answer<Begun> {
     let arguments = arguments.ok_or_else(|| {
         not_found(format!("the arguments of the call {} were not kept; see `bodies` under [journal]", params.call))
     })?;
+    if row.has_secrets && row.request.as_deref().is_some_and(|request| request.contains(REMOVED)) {
+        let why = "a secret was taken out of them";
+        return Err(not_found(format!(
+            "the arguments of the call {} were not kept as they were: {why}; call the tool anew",
+            params.call
+        )));
+    }
     let background = &client.control().runtime().background;
     let caller = Caller { client: Some(NAME.to_owned()), tags: row.tags, ..Caller::default() };
     let timeout = Some(Duration::from_millis(row.timeout_ms)).filter(|limit| !limit.is_zero());

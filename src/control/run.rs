@@ -36,6 +36,7 @@ async fn run(client: Arc<Client>, trace: Option<TraceContext>, params: RunParams
         listener,
         client: client.person(params.can_ask)?,
         key: params.key,
+        needs_journal: true,
         is_served,
         ..CallRequest::new(params.tool, params.arguments)
     };

@@ -76,6 +76,8 @@ pub struct Journal {
     is_filling: AtomicBool,
     /// Whether calls of a process that is gone are this one's.
     has_taken_over: AtomicBool,
+    /// Whether calls may be this process's without its knowledge: a store that was asked for them did not answer.
+    is_in_doubt: AtomicBool,
     /// Brings it to the disk; started by the first call that wants that. Locked to start it or to copy the pointer.
     syncer: Mutex<Option<Arc<Syncer>>>,
     /// The store. Its thread fills it, keys are taken in it, and recovery works on it.
@@ -117,6 +119,7 @@ impl Journal {
             filling: Mutex::default(),
             is_filling: AtomicBool::new(false),
             has_taken_over: AtomicBool::new(false),
+            is_in_doubt: AtomicBool::new(false),
             syncer: Mutex::default(),
             environment,
             at: watch::Sender::new(Position::default()),
@@ -211,9 +214,31 @@ impl Journal {
     pub async fn take_queued(&self, queue: &Queue, at_most: u64) -> Result<Vec<ToRun>, String> {
         let (store, spool, tools) = (Arc::clone(&self.store), self.spool.claim().name.clone(), queue.tools.clone());
         let taking = blocking(move || store.with(|store| store.take_queued(&spool, &tools, at_most)));
-        let taken = taking.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| cannot_be_asked(&error))?;
+        let taken = taking.map_err(|error| cannot_be_asked(&error))?.await.map_err(|error| {
+            self.is_in_doubt.store(true, Ordering::Relaxed);
+            cannot_be_asked(&error)
+        })?;
         self.has_taken_over.fetch_or(!taken.is_empty(), Ordering::Relaxed);
         Ok(taken)
+    }
+
+    /// Whether calls may have become this process's without its knowledge since this was asked last.
+    pub fn was_in_doubt(&self) -> bool {
+        self.is_in_doubt.swap(false, Ordering::Relaxed)
+    }
+
+    /// Calls may have become this process's without its knowledge.
+    pub fn doubt(&self) {
+        self.is_in_doubt.store(true, Ordering::Relaxed);
+    }
+
+    /// The background calls of this process that the store has and that have not begun. The store has everything from before this was
+    /// asked.
+    pub async fn not_begun(&self) -> Result<Vec<CallRow>, String> {
+        self.in_store().await?;
+        let spool = self.spool.claim().name.clone();
+        let open = self.on_store(move |store| store.open_calls(&spool)).await?;
+        Ok(open.into_iter().filter(|row| row.background && row.state == Some(State::Created)).collect())
     }
 
     /// Begins a call that the store has, unless another process has it or its key by now.
@@ -304,6 +329,7 @@ impl Journal {
         }
         let recovered = recover::recover(self.spool.claim(), self.spool.boot(), &self.store);
         self.has_taken_over.fetch_or(!recovered.to_run.is_empty(), Ordering::Relaxed);
+        self.is_in_doubt.fetch_or(self.is_shared() && recovered.trouble.is_some(), Ordering::Relaxed);
         self.has_looked.send_replace(true);
         // A lease is only looked at by who has been connected for as long.
         if !self.is_filling.load(Ordering::Relaxed) && !self.is_shared() {

@@ -40,11 +40,14 @@ pub fn plan(row: &CallRow, boot: &str) -> Plan {
     }
     let effects = word(&row.effects).unwrap_or(Effects::Once);
     let is_safe = effects != Effects::Once;
-    let has_begun = row.state != Some(State::Created);
+    // One that waits to be tried again is created once more.
+    let has_begun =
+        row.state != Some(State::Created) || (!row.background && (row.attempt > 0 || !row.tries.is_empty()));
     // What happened last may be lost with the power, except for the first dispatch of a call that was synced.
     let is_synced = word(&row.level) == Some(JournalLevel::Synced) && row.attempt == 0;
     let is_certain = row.boot_id.as_deref().is_none_or(|its| its == boot) || is_synced;
-    let fail = |fault| Plan::Fail { fault, gives_key_back: !has_begun && is_certain };
+    let never_begun = !has_begun && row.attempt == 0 && row.tries.is_empty();
+    let fail = |fault| Plan::Fail { fault, gives_key_back: never_begun && is_certain };
     if !has_begun && !is_certain && !is_safe {
         return fail(unknown("the machine was restarted meanwhile"));
     }

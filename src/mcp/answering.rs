@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{RequestId, SubscriptionFilter};
+use rmcp::model::{ErrorData, RequestId, SubscriptionFilter};
 
 use super::call::{self, CallParams, CallReply, Shape, Terms};
 use super::client::McpClient;
@@ -27,6 +27,7 @@ impl McpSession {
     pub fn call(self: &Arc<Self>, id: &RequestId, params: CallParams, shape: Shape) -> Result<(), Refused> {
         let CallParams { name, arguments, responses, state, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
+        let key = key.map_err(|what| ErrorData::invalid_params(what, None))?;
         let terms = self.terms(meta)?;
         let becomes = self.becomes(&name, &shape, &terms)?;
         let Terms { rules, caller, client, level, abilities, .. } = terms;
@@ -58,6 +59,7 @@ impl McpSession {
         let request = CallRequest {
             caller,
             key,
+            needs_journal: true,
             method: Some(method),
             is_served: true,
             role,

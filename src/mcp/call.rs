@@ -49,9 +49,16 @@ const TRACE: &str = "traceparent";
 /// What those who trace add to it.
 const TRACE_STATE: &str = "tracestate";
 
-/// The idempotency key of a call.
-pub(super) fn key(meta: &RequestMetaObject) -> Option<String> {
-    KEYS.iter().find_map(|name| meta.get(*name)?.as_str()).map(str::to_owned)
+/// The idempotency key of a call. One that is no text, or none, cannot be kept, and to ignore it would make the call twice.
+pub(super) fn key(meta: &RequestMetaObject) -> Result<Option<String>, String> {
+    let given = KEYS.iter().find_map(|name| Some((*name, meta.get(*name)?)));
+    match given {
+        None => Ok(None),
+        Some((_, Value::String(key))) if !key.is_empty() => Ok(Some(key.clone())),
+        Some((name, other)) => {
+            Err(format!("`_meta` has no idempotency key in {name}: expected a string that is not empty, got {other}"))
+        }
+    }
 }
 
 /// What the metadata of a call says.

@@ -94,6 +94,20 @@ impl Code {
         TABLE[self as usize].2
     }
 
+    /// Whether a call with this fault may have been with its tool.
+    pub const fn is_of_tool(self) -> bool {
+        matches!(
+            self,
+            Self::ToolTimeout
+                | Self::ToolError
+                | Self::ToolCrashed
+                | Self::ProcessKilled
+                | Self::InvalidOutput
+                | Self::Cancelled
+                | Self::OutcomeUnknown
+        )
+    }
+
     /// Whether the same call may succeed when retried unchanged.
     pub const fn retryable(self) -> bool {
         TABLE[self as usize].3

@@ -92,6 +92,9 @@ impl Learned {
     }
 }
 
+/// How the text begins that stands where a secret was.
+pub const REMOVED: &str = "[secret ";
+
 impl Redactor {
     /// A redactor for these names and values; `None` if there is nothing to find.
     pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
@@ -111,7 +114,7 @@ impl Redactor {
         for (name, value) in &secrets {
             for form in forms(value) {
                 patterns.push(form);
-                marks.push(format!("[secret {name}]"));
+                marks.push(format!("{REMOVED}{name}]"));
             }
         }
         let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;

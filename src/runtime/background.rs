@@ -1,5 +1,6 @@
 //! Calls that go on without their client. Each runs in a workspace like that of the client, as long as such calls run in it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub struct Background {
     opening: AsyncMutex<()>,
     /// Room for calls of hostlers that are gone, and of queues: the others wait in the store.
     pub(super) room: Arc<Semaphore>,
+    /// The calls that were taken from the store and have not ended. Locked only briefly.
+    pub(super) taken: Mutex<HashSet<String>>,
 }
 
 impl Background {
@@ -59,6 +62,7 @@ impl Background {
             running: watch::Sender::new(0),
             opening: AsyncMutex::default(),
             room: Arc::new(Semaphore::new(AT_ONCE)),
+            taken: Mutex::default(),
         }
     }
 

@@ -34,6 +34,7 @@ impl Runtime {
             tokio::time::sleep(FIRST).await;
             while let Some(runtime) = runtime.upgrade() {
                 runtime.look(&journal).await;
+                runtime.find_unknown(&journal).await;
                 drop(runtime);
                 tokio::time::sleep(AGAIN).await;
             }
@@ -59,6 +60,32 @@ impl Runtime {
                 }
             }
         });
+    }
+
+    /// Goes on with calls that were handed to this process by an answer that was lost. One that has only just ended is not among them: it
+    /// would have ended in the store at the second look.
+    async fn find_unknown(self: &Arc<Self>, journal: &Journal) {
+        if !journal.was_in_doubt() {
+            return;
+        }
+        let (Ok(first), Ok(second)) = (self.unknown(journal).await, self.unknown(journal).await) else {
+            return journal.doubt();
+        };
+        let both = second.into_iter().filter(|row| first.iter().any(|before| before.id == row.id));
+        let lost: Vec<ToRun> =
+            both.map(|row| ToRun { id: row.id, retry_count: row.retry_count, retry_at: row.retry_at }).collect();
+        if !lost.is_empty() {
+            tracing::info!(count = lost.len(), "calls that were taken from the store without its answer go on");
+        }
+        let (runtime, room) = (Arc::downgrade(self), Arc::clone(&self.background.room));
+        tokio::spawn(async move { go_on_with(&runtime, &room, lost).await });
+    }
+
+    async fn unknown(&self, journal: &Journal) -> Result<Vec<CallRow>, String> {
+        let mut rows = journal.not_begun().await?;
+        let taken = self.background.taken.lock();
+        rows.retain(|row| self.watch.handle(&row.id).is_none() && !taken.contains(&row.id));
+        Ok(rows)
     }
 
     async fn look(self: &Arc<Self>, journal: &Arc<Journal>) {
@@ -89,6 +116,9 @@ async fn end_those_asked(runtime: Weak<Runtime>, mut asked: watch::Receiver<Vec<
 
 /// Runs calls that are this process's now, so many at once. Returns when the last has its turn.
 async fn go_on_with(runtime: &Weak<Runtime>, room: &Arc<Semaphore>, calls: Vec<ToRun>) {
+    if let Some(runtime) = runtime.upgrade() {
+        runtime.background.taken.lock().extend(calls.iter().map(|call| call.id.clone()));
+    }
     for call in calls {
         let Ok(place) = Arc::clone(room).acquire_owned().await else { return };
         tokio::spawn(go_on(Weak::clone(runtime), call, place));
@@ -115,6 +145,9 @@ async fn go_on(runtime: Weak<Runtime>, call: ToRun, place: OwnedSemaphorePermit)
     let running = runtime.upgrade().and_then(|runtime| runtime.watch.handle(&call.id));
     if let Some(running) = running {
         running.outcome().await;
+    }
+    if let Some(runtime) = runtime.upgrade() {
+        runtime.background.taken.lock().remove(&call.id);
     }
 }
 

@@ -372,6 +372,55 @@ class Keys(Journal):
             self.kill(hostler)
         self.assertEqual(self.effects("a"), ["ran"])
 
+    def test_a_key_that_cannot_be_kept_is_refused(self):
+        command = [HOSTLER, "call", "--standalone", "--json", "--key", "k", "once.note", f"path={self.path('a')}"]
+        self.state.write_text("no folder")
+        ends = [subprocess.run(command, cwd=self.folder, env=self.env(), capture_output=True, text=True, timeout=PATIENCE)]
+        self.state.unlink()
+        (self.folder / "hostler.toml").write_text("[journal]\nenabled = false\n")
+        ends.append(subprocess.run(command, cwd=self.folder, env=self.env(), capture_output=True, text=True, timeout=PATIENCE))
+        self.assertEqual([json.loads(end.stdout)["error"]["code"] for end in ends], ["RESOURCE_EXHAUSTED"] * 2)
+        wire = self.wire()
+        for number, key in enumerate([123, True, ["a"], "", None, "k"], start=1):
+            wire.send(request(number, "tools/call", name="once_note", arguments={"path": self.path("a")},
+                              _meta={"hostler/idempotencyKey": key}))
+            answer = wire.answer(number)
+            refusal = "RESOURCE_EXHAUSTED" if key == "k" else -32602
+            got = answer["error"]["code"] if "error" in answer else answer["result"]["_meta"]["hostler/outcome"]["error"]["code"]
+            self.assertEqual(got, refusal, key)
+        self.assertEqual(self.effects("a"), [])
+
+    def test_a_synced_call_without_a_journal_is_refused(self):
+        (self.folder / "hostler.toml").write_text('[tool]\njournal = "synced"\n')
+        self.state.write_text("no folder")
+        wire = self.wire()
+        wire.send(call(1, "once_note", path=self.path("a")))
+        self.assertEqual(wire.answer(1)["result"]["_meta"]["hostler/outcome"]["error"]["code"], "RESOURCE_EXHAUSTED")
+        self.assertEqual(self.effects("a"), [])
+
+    def test_a_call_is_not_made_again_with_a_secret_taken_out(self):
+        write_tool(self.folder / "tools", "pay", """# /// script
+# requires-python = ">=3.9"
+# dependencies = []
+# [tool.hostler]
+# secrets = ["KEY"]
+# ///
+def pay(to: str, path: str):
+    open(path, "a").write(to + "\\n")
+    raise ValueError("no")
+""", header="")
+        (self.folder / "key").write_text("hunter-two-2")
+        (self.folder / "key").chmod(0o600)
+        (self.folder / "hostler.toml").write_text('[secrets]\nKEY = { file = "key" }\n')
+        hostler = self.open()
+        asked = {"tool": "pay.pay", "arguments": {"to": "hunter-two-2", "path": self.path("a")}, "background": True}
+        id = hostler.value("calls.start", asked)["call"]
+        self.assertEqual(self.end(hostler, id)["error"]["code"], "TOOL_ERROR")
+        self.row(id, "error")
+        refused = hostler.ask("calls.retry", {"call": id}, id=5)
+        self.assertIn("a secret was taken out", refused.message)
+        self.assertEqual(self.effects("a"), ["hunter-two-2"])
+
     def test_a_command_is_run_once(self):
         for _ in range(2):
             done = subprocess.run([HOSTLER, "call", "--standalone", "--key", "k", "once.note", f"path={self.path('a')}"], cwd=self.folder,

@@ -1,13 +1,16 @@
 """A PostgreSQL server of its own in a temporary folder: Debian's, started and ended by the test."""
 
+import contextlib
 import glob
 import os
 import pwd
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -107,4 +110,51 @@ class Server:
     def remove(self):
         if self.process.poll() is None:
             self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Proxy:
+    """Stands before a server. Once it is armed, it loses the answer to the next commit behind a query with this text."""
+
+    def __init__(self, server, text):
+        self.text, self.server = text.encode(), server
+        self.folder = Path(tempfile.mkdtemp(prefix="hostler-proxy-", dir="/tmp"))
+        self.armed, self.lost = threading.Event(), threading.Event()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.folder / ".s.PGSQL.5432"))
+        self.listener.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"postgres://hostler@/postgres?host={self.folder}"
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
+
+    def carry(self, client):
+        behind = socket.socket(socket.AF_UNIX)
+        behind.connect(str(self.server.folder / ".s.PGSQL.5432"))
+        is_next = False
+        # Either side may be gone at any time.
+        with client, behind, contextlib.suppress(OSError):
+            while True:
+                for ready in select.select([client, behind], [], [])[0]:
+                    data = ready.recv(1 << 16)
+                    if not data:
+                        return
+                    (behind if ready is client else client).sendall(data)
+                    is_next = is_next or (ready is client and self.text in data and self.armed.is_set())
+                    if ready is client and is_next and b"COMMIT" in data and not self.lost.is_set():
+                        behind.recv(1 << 16)
+                        self.lost.set()
+                        return
+
+    def remove(self):
+        self.listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import journal_storm
 from harness import HOSTLER, PATIENCE, children, environment, write_tool
-from server import Server, programs
+from server import Proxy, Server, programs
 from test_journal import TOOL, Journal
 from test_shared import until
 from wire import request
@@ -44,7 +44,7 @@ class Postgres(Journal):
         self.settings(self.more)
         (self.folder / machine).mkdir(exist_ok=True)
         return environment(XDG_STATE_HOME=str(self.folder / machine), XDG_CONFIG_HOME=str(self.folder / "config"),
-                           XDG_RUNTIME_DIR=str(self.folder / machine), USER="me", **variables)
+                           XDG_RUNTIME_DIR=str(self.folder / machine), **{"USER": "me", **variables})
 
     def rows(self, where="true"):
         if server.sql("SELECT to_regclass('hostler.tool_calls') IS NOT NULL") == [["f"]]:
@@ -263,6 +263,68 @@ class Queue(Postgres):
         again = server.sql(f"SELECT {self.enqueued('pure.note', {'path': self.path('d')})}")[0][0]
         self.assertEqual(self.end(a, again, id=6)["result"], "ran", "it listens again")
         self.assertEqual(self.effects("c"), [])
+
+
+class Lost(Postgres):
+    def test_calls_that_were_taken_without_an_answer_go_on(self):
+        self.more = 'queue = ["*"]\n'
+        self.run_on("c", "calls", "list")
+        self.run_on("c", "call", "once.note", f"path={self.path('b')}", "--key", "k")  # makes the tables
+        proxy = Proxy(server, "FOR UPDATE SKIP LOCKED")
+        self.addCleanup(proxy.remove)
+        direct, self.url = self.url, proxy.url
+        hostler = self.open()
+        self.end(hostler, self.begin(hostler, "pure.note", path=self.path("c")))
+        proxy.armed.set()
+        call = server.sql(f"""SELECT hostler.enqueue('once.note', '{json.dumps({"path": self.path("a")})}', folder => '{self.folder}')""")[0][0]
+        self.assertTrue(proxy.lost.wait(30))
+        self.assertEqual(self.row(call)["state"], "created")
+        self.assertEqual(self.end(hostler, call, id=7)["result"], "ran")
+        self.assertEqual(self.effects("a"), ["ran"])
+        self.url = direct
+
+    def test_an_unknown_outcome_holds_its_key(self):
+        a = self.open(machine="a")
+        once = self.begin(a, "once.note", path=self.path("a"), seconds=600, key="u")
+        until(lambda: self.effects("a"))
+        self.kill(a)
+        # As if that it began had not come to the database any more.
+        server.sql(f"UPDATE hostler.tool_calls SET state = 'created', started_at = NULL, pid = NULL, attempt = 0 WHERE id = '{once}'")
+        self.short_leases()
+        b = self.open(machine="b")
+        until(lambda: self.row(once)["state"] == "failed")
+        again = self.begin(b, "once.note", id=2, path=self.path("a"), seconds=600, key="u")
+        self.assertEqual((again, self.end(b, again, id=3)["error"]["code"]), (once, "OUTCOME_UNKNOWN"))
+        self.assertEqual(self.effects("a"), ["ran"])
+
+    def test_keys_are_a_persons_own(self):
+        for person in ("alice", "bob"):
+            done = self.run_on("a", "call", "once.note", f"path={self.path(person)}", f"text={person}", "--key", "daily", "--json",
+                               **{"USER": person, "LOGNAME": person})
+            self.assertEqual(json.loads(done.stdout)["result"], person)
+
+    def test_what_others_enqueue_wrongly_is_refused_or_read(self):
+        self.run_on("c", "call", "once.note", f"path={self.path('b')}", "--key", "k")
+        for more in ("ARRAY[NULL, 'x', 'prompt:7']", "ARRAY[['a'], ['b']]"):
+            server.sql(f"SELECT hostler.enqueue('pure.note', '{{}}', {more})")
+        for seconds in ("1e17", "-1", "'NaN'", "'infinity'"):
+            with self.assertRaises(RuntimeError, msg=seconds):
+                server.sql(f"SELECT hostler.enqueue('pure.note', '{{}}', timeout_seconds => {seconds})")
+        server.sql("UPDATE hostler.tool_calls SET tags = ARRAY[NULL, 'y'], timeout_seconds = 1e17 WHERE tags IS NOT NULL")
+        listed = self.run_on("b", "calls", "list", "--json")
+        self.assertEqual(len(json.loads(listed.stdout)), 3, listed.stderr)
+        self.more = 'queue = ["*"]\n'
+        a = self.open()
+        until(lambda: not self.rows("state = 'created'"))
+        self.assertEqual(self.end(a, self.begin(a, "pure.note", path=self.path("d")))["result"], "ran", "one odd row holds nothing up")
+
+    def test_a_database_without_every_character_is_refused(self):
+        server.sql("DROP DATABASE IF EXISTS latin")
+        server.sql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+        self.url = server.url.replace("/postgres?", "/latin?")
+        told = json.loads(self.run_on("a", "call", "once.note", f"path={self.path('a')}", "--key", "k", "--json").stdout)["error"]
+        self.assertEqual((told["code"], self.effects("a")), ("RESOURCE_EXHAUSTED", []))
+        self.assertIn("LATIN1", told["message"])
 
 
 class Tls(Postgres):

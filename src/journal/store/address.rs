@@ -30,6 +30,8 @@ pub struct Server {
     pub(super) config: postgres::Config,
     /// Who uses it: `user@host`. Only their own calls are removed by age and number.
     pub(super) origin: String,
+    /// The user: keys are a person's own, on whatever machine.
+    pub(super) person: String,
 }
 
 impl StoreAddress {
@@ -81,7 +83,7 @@ impl Server {
         config.keepalives_idle(SILENCE).keepalives_interval(PATIENCE).keepalives_retries(3).tcp_user_timeout(SILENCE);
         let host = rustix::system::uname();
         let origin = format!("{user}@{}", host.nodename().to_string_lossy());
-        Some(Self { config, origin })
+        Some(Self { config, origin, person: user.to_owned() })
     }
 
     /// Connects to it. Where TLS is spoken, its certificate must be one that this machine trusts.

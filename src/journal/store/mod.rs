@@ -130,11 +130,12 @@ pub struct CallRow {
 }
 
 impl CallRow {
-    /// Whether its idempotency key stays taken: not once it has ended without its tool having it.
+    /// Whether its idempotency key stays taken: not once its own process has ended it without its tool having it. What a recovery has
+    /// ended, or somebody has cancelled, may have begun.
     pub fn holds_key(&self) -> bool {
-        let may_begin = !self.state.is_some_and(State::is_final);
-        let has_begun = self.started_at.is_some() || self.pid.is_some() || self.state == Some(State::Complete);
-        may_begin || has_begun
+        let may_have_begun =
+            self.started_at.is_some() || self.pid.is_some() || !self.tries.is_empty() || self.retry_count > 0;
+        self.state != Some(State::Error) || may_have_begun || self.code().is_of_tool()
     }
 }
 

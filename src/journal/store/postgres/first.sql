@@ -51,13 +51,14 @@ CREATE INDEX tool_calls_ended ON hostler.tool_calls (origin, updated_at)
     WHERE state NOT IN ('created', 'running', 'orphaned', 'stale');
 CREATE INDEX tool_calls_by_tool ON hostler.tool_calls (tool_name, number);
 CREATE TABLE hostler.keys (
+    person TEXT NOT NULL,
     tool TEXT NOT NULL,
     key TEXT NOT NULL,
     digest TEXT NOT NULL,
     call_id TEXT NOT NULL,
     spool TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL DEFAULT now(),
-    PRIMARY KEY (tool, key)
+    PRIMARY KEY (person, tool, key)
 );
 CREATE TABLE hostler.spools (
     name TEXT PRIMARY KEY,
@@ -82,7 +83,11 @@ BEGIN
     IF json_typeof(arguments) <> 'object' THEN
         RAISE EXCEPTION 'the arguments of a tool are an object, such as {"name": 1}';
     END IF;
-    FOREACH tag IN ARRAY coalesce(tags, '{}') LOOP
+    IF timeout_seconds NOT BETWEEN 0 AND 315360000 THEN
+        RAISE EXCEPTION 'a time limit is between 0 (that of the tool) and 315360000 seconds';
+    END IF;
+    tags := ARRAY(SELECT given FROM unnest(tags) AS given WHERE given IS NOT NULL);
+    FOREACH tag IN ARRAY tags LOOP
         CASE split_part(tag, ':', 1)
             WHEN 'prompt' THEN tagged[1] := coalesce(tagged[1], substr(tag, 8));
             WHEN 'block' THEN tagged[2] := coalesce(tagged[2], substr(tag, 7));

@@ -43,6 +43,8 @@ pub const ENDED: &str = "hostler_ended";
 pub struct PostgresStore {
     client: Connection,
     origin: String,
+    /// Whose keys it takes.
+    person: String,
     connected: Instant,
     /// After this long without a sign of life, the calls of a process may be taken by another.
     lease: Duration,
@@ -54,7 +56,13 @@ impl PostgresStore {
         let mut client = Connection(Some(server.connect()?));
         schema::prepare(client.client()?)?;
         let lease = schema::lease(client.client()?)?;
-        Ok(Self { client, origin: server.origin.clone(), connected: Instant::now(), lease })
+        Ok(Self {
+            client,
+            origin: server.origin.clone(),
+            person: server.person.clone(),
+            connected: Instant::now(),
+            lease,
+        })
     }
 
     /// Calls `heard` with what is said on a channel, and with nothing at first, since something may have been said before, and after
@@ -170,8 +178,8 @@ impl Store for PostgresStore {
         show(&mut transaction, spool)?;
         let (tool, key) = (clean(Some(&asked.tool)), clean(Some(&asked.key)));
         let taken = transaction.execute(
-            "INSERT INTO hostler.keys (tool, key, digest, call_id, spool) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-            &[&tool, &key, &asked.digest, &asked.call, &spool],
+            "INSERT INTO hostler.keys (tool, key, digest, call_id, spool, person) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+            &[&tool, &key, &asked.digest, &asked.call, &spool, &self.person],
         )?;
         if taken > 0 {
             transaction.commit()?;
@@ -180,9 +188,9 @@ impl Store for PostgresStore {
         let remembered = i64::try_from(REMEMBERED_MS).unwrap_or(i64::MAX) / 1000;
         let known = transaction.query_opt(
             "SELECT digest, call_id, spool, created_at > now() - make_interval(secs => $3) FROM hostler.keys
-             WHERE tool = $1 AND key = $2 FOR UPDATE",
+             WHERE tool = $1 AND key = $2 AND person = $4 FOR UPDATE",
             #[expect(clippy::cast_precision_loss, reason = "a day in seconds")]
-            &[&tool, &key, &(remembered as f64)],
+            &[&tool, &key, &(remembered as f64), &self.person],
         )?;
         // It was given back a moment ago: the caller asks again.
         let Some(known) = known else { return Ok(Err(String::new())) };
@@ -211,8 +219,9 @@ impl Store for PostgresStore {
             }
         }
         transaction.execute(
-            "UPDATE hostler.keys SET digest = $3, call_id = $4, spool = $5, created_at = now() WHERE tool = $1 AND key = $2",
-            &[&tool, &key, &asked.digest, &asked.call, &spool],
+            "UPDATE hostler.keys SET digest = $3, call_id = $4, spool = $5, created_at = now() \
+             WHERE tool = $1 AND key = $2 AND person = $6",
+            &[&tool, &key, &asked.digest, &asked.call, &spool, &self.person],
         )?;
         transaction.commit()?;
         Ok(Ok(Claimed::First))
@@ -309,6 +318,7 @@ impl Store for PostgresStore {
              WHERE id = $1 AND spool = $2 AND {OPEN} AND NOT EXISTS (
                  SELECT FROM hostler.keys AS taken
                  WHERE taken.tool = call.tool_name AND taken.key = call.key AND taken.call_id <> call.id
+                   AND starts_with(call.origin, taken.person || '@')
                    AND taken.created_at < to_timestamp((call.created_at + $4) / 1000.0))"
         );
         let remembered = i64::try_from(REMEMBERED_MS).unwrap_or(i64::MAX);

@@ -61,7 +61,13 @@ pub fn row(row: &Row) -> CallRow {
         background: row.get(25),
         session: count(26),
         client: row.get(27),
-        tags: row.get::<_, Option<Vec<String>>>(28).unwrap_or_default(),
+        // Others may write here too.
+        tags: row
+            .try_get::<_, Option<Vec<Option<String>>>>(28)
+            .ok()
+            .flatten()
+            .map(|tags| tags.into_iter().flatten().collect())
+            .unwrap_or_default(),
         traceparent: row.get(29),
         key: row.get(30),
         tool_version: row.get(31),
@@ -183,7 +189,7 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
             code = CASE WHEN $6 THEN $8 ELSE code END, fault = CASE WHEN $6 THEN $9 ELSE fault END, pid = coalesce($10, pid),
             process_started = coalesce($11, process_started), boot_id = coalesce($12, boot_id),
             started_at = coalesce($13, started_at),
-            timeout_at = coalesce($13 + (timeout_seconds * 1000)::bigint, timeout_at),
+            timeout_at = coalesce($13 + (least(timeout_seconds, 1e9) * 1000)::bigint, timeout_at),
             retry_count = greatest(retry_count, $14), retry_at = $15, attempt = greatest(attempt, $16),
             duration_us = coalesce($17, duration_us), cancelled = coalesce($18, cancelled), metadata = coalesce($19, metadata),
             updated_at = $20, last_heartbeat = coalesce($13, last_heartbeat),

@@ -29,6 +29,12 @@ pub fn prepare(client: &mut Client) -> Result<(), StoreError> {
     if version(client)? == Some(VERSION) {
         return Ok(());
     }
+    let encoding: String = client.query_one("SHOW server_encoding", &[])?.get(0);
+    if encoding != "UTF8" {
+        let what =
+            format!("its encoding is {encoding}, which has not every character; create one with ENCODING 'UTF8'");
+        return Err(StoreError::Server(what));
+    }
     let mut transaction = client.transaction()?;
     // Another process may do the same.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
