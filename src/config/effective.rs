@@ -1,6 +1,7 @@
 //! The settings in force for one tool. Default, header, `[tool]`, `[tool.NAME]`, `[tool."pack.function"]`, flag: the last wins.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -90,8 +91,8 @@ pub struct FunctionSettings {
     pub effects: Setting<Effects>,
     /// Whether arguments are checked.
     pub validate: Setting<bool>,
-    /// Its declared policy.
-    pub policy: DeclaredPolicy,
+    /// The rules for it. Many functions share one.
+    pub policy: Arc<DeclaredPolicy>,
     /// How clients show it.
     pub icon: Option<Setting<String>>,
 }
@@ -157,7 +158,7 @@ impl Config {
             timeout: strongest(self.call_timeout.clone().or(timeout(own)), &tool.timeout, timeout(declared)),
             effects: strongest(effects(own), &tool.effects, effects(declared)),
             validate: strongest(own.and_then(|own| own.validate.clone()), &tool.validate, None),
-            policy: self.policy_of(policy(declared).under(tool.policy.clone()), self.packs.get(pack), own),
+            policy: Arc::new(self.policy_of(policy(declared).under(tool.policy.clone()), self.packs.get(pack), own)),
             icon: own.and_then(|own| own.icon.clone()).or_else(|| icon_of(tool, declared)),
         }
     }

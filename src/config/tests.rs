@@ -298,10 +298,14 @@ fn rules_are_stacked_and_what_forbids_adds_up() {
     let policy = config.function("p", "f", &tool, None).policy;
     let forbidden: Vec<&str> = policy.forbidden_paths.iter().flat_map(|one| &one.value).map(String::as_str).collect();
     assert_eq!(forbidden, ["/h", "/a/**", "/b", "/c"], "a stronger table adds to what a weaker one forbids");
-    assert_eq!(policy.allowed_modes.unwrap().value, [Mode::Normal], "a header does not lift what the operator sets");
-    assert!(!policy.requires_approval.unwrap().value, "the function's own table over its category's");
+    assert_eq!(
+        policy.allowed_modes.as_ref().unwrap().value,
+        [Mode::Normal],
+        "a header does not lift what the operator sets"
+    );
+    assert!(!policy.requires_approval.as_ref().unwrap().value, "the function's own table over its category's");
     let other = config.function("p", "g", &tool, None).policy;
-    assert_eq!((other.forbidden_paths.len(), other.requires_approval), (3, None), "of another category");
+    assert_eq!((other.forbidden_paths.len(), other.requires_approval.clone()), (3, None), "of another category");
 }
 
 #[test]

@@ -222,7 +222,11 @@ impl Catalogue {
                 Role::Resource { .. } => &mut self.resources,
                 Role::Prompt(_) => &mut self.prompts,
             };
-            let settings = config.function(pack, &function.name, &entry.settings, function.declared.as_deref());
+            let mut settings = config.function(pack, &function.name, &entry.settings, function.declared.as_deref());
+            // A thousand functions without rules of their own have one set of them.
+            if let Some(last) = list.last().filter(|last| last.settings.policy == settings.policy) {
+                settings.policy = Arc::clone(&last.settings.policy);
+            }
             list.push(Arc::new(Tool {
                 name,
                 mcp_name,
