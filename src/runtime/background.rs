@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -26,6 +26,8 @@ const AT_ONCE: usize = 128;
 
 /// How often the journal is asked for a call that another request makes.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long that call may not be in the store.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A call that goes on.
 pub struct Begun {
@@ -159,6 +161,7 @@ impl Background {
         let asked = Keyed { tool, key: key.clone(), digest: digest(&arguments), call: id.clone() };
         // Whether the store has everything that this process knows of the first.
         let mut is_current = false;
+        let began = Instant::now();
         loop {
             match journal.claim_key(asked.clone()).await {
                 Ok(Claimed::Known { is_same: true, call, row: Some(row) }) => {
@@ -178,6 +181,12 @@ impl Background {
                         && !first.has_ended()
                     {
                         return Ok(Err(call));
+                    }
+                    if began.elapsed() > PATIENCE {
+                        return Err(Fault::new(
+                            Code::ResourceExhausted,
+                            format!("the call {call} has the key, and is not in the store"),
+                        ));
                     }
                     tokio::time::sleep(LOOK).await;
                 }

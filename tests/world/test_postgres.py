@@ -220,6 +220,7 @@ class Queue(Postgres):
         row = self.row(call, "complete")
         self.assertEqual((row["prompt_id"], row["block_id"], row["api_tool_call_id"], row["effects"], row["max_retries"]),
                          ("7", "8", "9", "once", 0))
+        self.assertRegex(row["origin"], "^me@.+", "it is kept as long as the person who took it says")
         self.assertEqual((self.effects("a"), self.effects("never")), (["ran"], []))
         failed = server.sql(f"SELECT {self.enqueued('once.fail', {'number': 1})}")[0][0]
         self.assertEqual(self.end(a, failed)["error"]["code"], "TOOL_ERROR")

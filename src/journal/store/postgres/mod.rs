@@ -299,13 +299,13 @@ impl Store for PostgresStore {
         show(&mut transaction, spool)?;
         // What another process takes at the same time is passed over.
         let sql = format!(
-            "UPDATE hostler.tool_calls SET spool = $1 WHERE number IN
+            "UPDATE hostler.tool_calls SET spool = $1, origin = $4 WHERE number IN
                 (SELECT number FROM hostler.tool_calls WHERE spool = '' AND {OPEN} AND state = 'created'
                     AND (tool_name = ANY ($2) OR split_part(tool_name, '.', 1) = ANY ($2) OR '*' = ANY ($2))
                  ORDER BY number LIMIT $3 FOR UPDATE SKIP LOCKED)
              RETURNING id"
         );
-        let taken = transaction.query(&sql, &[&spool, &tools, &number(at_most)])?;
+        let taken = transaction.query(&sql, &[&spool, &tools, &number(at_most), &self.origin])?;
         transaction.commit()?;
         Ok(taken.iter().map(|row| ToRun { id: row.get(0), retry_count: 0, retry_at: None }).collect())
     }
