@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::client::Feature;
 use super::facts::decide;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::questions::Questions;
@@ -75,6 +76,12 @@ const SHOWN: usize = 4000;
 /// call may not be made.
 async fn approved(call: &CallContext, arguments: &RawValue, why: &str) -> Result<(), String> {
     let (running, request, tool) = (&call.running, &call.request, &call.tool.name);
+    let can_ask = request.client.as_ref().is_some_and(|client| client.offers(Feature::Elicitation));
+    if !can_ask {
+        return Err(format!(
+            "{why}, and this client cannot ask its user: call it on a terminal, or from a client with MCP elicitation"
+        ));
+    }
     let shown = arguments.get();
     if shown.len() > SHOWN {
         return Err(format!("{why}, and its arguments are too long to be shown"));

@@ -244,6 +244,11 @@ class Approval(test_questions.Asks):
         result = self.result(wire, "files_text", {"name": "/etc/passwd"})
         self.assertEqual((result["resultType"], self.fault(result)), ("complete", "PERMISSION_DENIED"))
 
+    def test_a_client_that_cannot_ask_is_told_which_can(self):
+        result = self.result(self.open("--config", str(self.config)), "files_number", can={"sampling": {}})
+        self.assertEqual((result["resultType"], self.fault(result)), ("complete", "PERMISSION_DENIED"))
+        self.assertIn("elicitation", result["content"][0]["text"])
+
     def test_arguments_that_are_too_long_to_be_shown_are_not_approved(self):
         result = self.result(self.open("--config", str(self.config)), "files_text", {"name": "x" * 5000})
         self.assertEqual(self.fault(result), "PERMISSION_DENIED")
