@@ -70,6 +70,7 @@ impl Reader<'_> {
                 Some('(' | ')') => return Err(Unjudged("it has parentheses")),
                 Some('<' | '>') => self.redirection()?,
                 Some('#') => while self.rest.next_if(|next| *next != '\n').is_some() {},
+                Some('\\') if self.is_continued() => {}
                 Some(_) => {
                     let word = self.word()?;
                     let is_descriptor = !word.is_quoted && word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,6 +82,16 @@ impl Reader<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a line goes on here, which is no word. Then it is read.
+    fn is_continued(&mut self) -> bool {
+        let mut ahead = self.rest.clone();
+        let is_it = ahead.next() == Some('\\') && ahead.next() == Some('\n');
+        if is_it {
+            self.rest = ahead;
+        }
+        is_it
     }
 
     fn ampersand(&mut self) -> Result<(), Unjudged> {

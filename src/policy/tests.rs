@@ -112,6 +112,7 @@ fn commands_are_read_as_a_shell_reads_them() {
         ("ls # rm x", "ls"),
         ("ls 2>/dev/null 2>&1 >& 2", "ls"),
         ("echo a\\\nb", "echo|ab"),
+        ("echo \\\n a \\\n", "echo|a"),
         ("echo a#b", "echo|a#b"),
         ("", ""),
         ("echo $HOME \"$X\"", "echo|$HOME|$X"),

@@ -1,6 +1,9 @@
 """Rules about calls: what they decide, whoever tries, and that a person is asked where they say so."""
 
 import json
+import random
+import shutil
+import subprocess
 import unittest
 
 import mcp.types as types
@@ -143,6 +146,54 @@ class Attacks(Policy):
     def test_a_rule_that_cannot_be_kept_denies_every_call(self):
         config_file(self.folder, RULES.replace('path_arguments = []', 'timeout = "9s"'))
         self.assertIn("cannot be kept", self.outcome(self.wire(), 1, "files_text", name="x"))
+
+
+PIECES = ["a", "b", "c", "b x", "a", "a", "b x", " ", " ", " a ", "; a", " && b x", "\t", "\n", ";", "&", "&&", "|", "||", "'", '"', "\\", "$", "#", "=", "!", "<", ">", ">&", "2",
+          "/dev/null", "`", "(", ")", "{", "}", "~", "*", "?", "[", "]", "if", "then", "fi", "$X", "${X}", "$'", "\\\n", "\r", "\v", "\u00a0",
+          "eval", "in", "time", "[[", "<<", "c", "$(", "exec", ".", "X=c"]
+
+# Those of which most texts are commands.
+PLAIN = ["a", "a ", "b x", "c", "c ", " ", "\n", ";", "&", "|", "'", '"', "\\", "#", ">&2", "\\\n"]
+
+SHELL = r"""
+X=c
+a() { printf '\001a %s' "$*"; }; b() { printf '\001b %s' "$*"; }; c() { printf '\001c %s' "$*"; }
+for file in "$1"/*; do
+    read_all=$(cat "$file"; echo .); text=${read_all%.}
+    printf '\001= %s' "${file##*/}"
+    ( eval "$text"; wait ) </dev/null 2>/dev/null
+done
+"""
+
+
+class AgainstShells(Policy):
+    """What is allowed is what real shells then run."""
+
+    def test_nothing_runs_that_was_not_allowed(self):
+        write_tool(self.tools, "files", "def run(command: str) -> str:\n    return command\n")
+        config_file(self.folder, '[tool.files]\ncommand_arguments = ["command"]\nallowed_commands = ["a", "b x"]\n')
+        chance = random.Random(7)
+        texts = ["".join(chance.choices(pieces, k=chance.randint(2, 7))) for pieces in (PIECES, PLAIN) for _ in range(4000)]
+        rows = [f'[[decision]]\ntool = "files.run"\narguments = {{ command = {json.dumps(text)} }}\nexpect = "allowed"\n' for text in texts]
+        (self.folder / "expected.toml").write_text("".join(rows))
+        told = json.loads(self.hostler("policy", "test", str(self.folder / "expected.toml"), "--json").stdout)
+        denied = {(row["line"] - 2) // 4 for row in told["differences"]}
+        allowed = {str(number): text for number, text in enumerate(texts) if number not in denied}
+        self.assertGreater(len(allowed), 200)
+        cases = self.folder / "cases"
+        cases.mkdir()
+        for number, text in allowed.items():
+            (cases / number).write_text(text)
+        for shell in filter(shutil.which, ("bash", "dash")):
+            done = subprocess.run([shell, "-c", SHELL, shell, str(cases)], capture_output=True, timeout=120, cwd=self.folder)
+            ran, number = 0, None
+            for line in done.stdout.decode(errors="replace").split("\1")[1:]:
+                if line.startswith("= "):
+                    number = line[2:]
+                    continue
+                ran += 1
+                self.assertTrue(line.startswith(("a ", "b x")), (shell, allowed[number], line))
+            self.assertGreater(ran, 100, shell)
 
 
 class InForce(Policy):
