@@ -186,10 +186,12 @@ class InABrowser(Shared):
 
     def test_a_second_address_takes_the_place_of_the_first(self):
         browser = self.visit()
+        before = browser.value("generation")
         for _ in range(3):
             browser.value(f"location.hash = {json.dumps(self.url().partition('#')[2])}; 1")
             browser.until(lambda: browser.value("location.hash") == "")
-        browser.until(lambda: browser.value("!!socket"))
+        # Not the connection of an address before the last.
+        browser.until(lambda: browser.value(f"generation >= {before + 3} && !!socket"))
         self.call("demo.slow", seconds="0.9", word="once")
         browser.shows("complete", "waited")
         self.assertLessEqual(browser.value("document.getElementById('call-output').textContent").count("once"), 6)
