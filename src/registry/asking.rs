@@ -84,12 +84,8 @@ async fn asking(registry: Weak<Registry>) {
         }
         let (limit, env_filter) = (known.config().executables.schema_timeout, known.env_filter.clone());
         let answers = ask_all(unasked, &Arc::new(Asks { limit, env_filter })).await;
-        if known.config().executables.schema_timeout != limit {
-            // They were asked with a limit that is no longer in force.
-            continue;
-        }
         // All files are read again.
-        let taken = spawn(blocking_or_here(move || known.take_answers(answers))).await;
+        let taken = spawn(blocking_or_here(move || known.take_answers(answers, limit))).await;
         if taken.is_err() {
             signal.state.send_replace(SchemaProgress::Failed);
             return;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -203,9 +203,14 @@ impl Registry {
         Arc::clone(&self.asking)
     }
 
-    /// Takes the answers of executables.
-    pub(super) fn take_answers(&self, answers: Vec<(PathBuf, Stamp, Answer)>) {
+    /// Takes the answers of executables that were asked with this time limit, unless another one is in force by now: whoever
+    /// did not answer in time is asked again then.
+    pub(super) fn take_answers(&self, answers: Vec<(PathBuf, Stamp, Answer)>, limit: Duration) {
         let _reading = self.reading.lock();
+        // Only read under this lock does it stay what it is until the answers are noted.
+        if self.config().executables.schema_timeout != limit {
+            return;
+        }
         {
             let mut asked = self.asked.lock();
             for (path, stamp, answer) in answers {

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use super::RoleKind;
 use super::last_good::LastGood;
 use super::{NotFound, Registry};
+use crate::config::origin::Diagnosis;
 use crate::config::{Config, ConfigOptions};
-use crate::discovery::Cache;
+use crate::discovery::{Answer, Cache};
 
 const TOOL: &str = "def hello(name: str) -> str:\n    \"\"\"Say hello.\"\"\"\n    return name\n";
 
@@ -345,4 +346,30 @@ fn the_address_of_a_resource_is_parsed_once() {
     let catalogue = open(folder.path()).catalogue();
     let resource = catalogue.ready_resources().next().unwrap();
     assert!(std::ptr::eq(resource.template().unwrap(), resource.template().unwrap()));
+}
+
+#[cfg(unix)]
+#[test]
+fn answers_that_were_given_within_another_time_limit_are_asked_for_again() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "slow", "#!/bin/sh\n");
+    std::fs::set_permissions(folder.path().join("slow"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let registry = open(folder.path());
+    let before = registry.config();
+    let late = || {
+        let late = Answer::Failed(Diagnosis::new("`--schema` did not end within 5s", "raise `schema_timeout`"));
+        registry.unasked().into_iter().map(|(path, stamp)| (path, stamp, late.clone())).collect::<Vec<_>>()
+    };
+    let (asked, limit) = (late(), before.executables.schema_timeout);
+    assert_eq!(asked.len(), 1);
+
+    let mut longer = Config::clone(&before);
+    longer.executables.schema_timeout = limit * 4;
+    registry.reconfigure(Arc::new(longer), Vec::new(), |put_in_force| put_in_force());
+    registry.take_answers(asked, limit);
+    assert_eq!(registry.unasked().len(), 1, "an answer of the earlier limit was taken");
+    registry.take_answers(late(), limit * 4);
+    assert_eq!(registry.unasked().len(), 0);
 }
