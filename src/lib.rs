@@ -75,6 +75,7 @@ mod protocol;
 mod outcome;
 mod pep723;
 mod policy;
+mod rates;
 mod threads;
 mod words;
 mod config;

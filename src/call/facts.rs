@@ -8,20 +8,21 @@ use serde_json::{Map, Value};
 use crate::config::declared_policy::Mode;
 use crate::config::tool::WorkingDirectory;
 use crate::discovery::Kind;
-use crate::policy::{Argument, Commands, Decision, Facts, HostFact, PathFact, Recent, Unjudged, commands};
+use crate::policy::{Argument, Commands, Decision, Facts, HostFact, PathFact, Unjudged, commands};
 use crate::registry::{Governed, Tool};
 
-/// What the rules say of a call of this tool. Reads the file system where they are about paths.
+/// What the rules say of a call of this tool, if it was not called before. Reads the file system where they are about paths.
 pub fn decide(tool: &Tool, arguments: &Map<String, Value>, mode: Mode) -> Decision {
     tool.governed().map_or(Decision::Allowed, |governed| governed.rules.decide(&facts(tool, governed, arguments, mode)))
 }
 
-fn facts(tool: &Tool, governed: &Governed, given: &Map<String, Value>, mode: Mode) -> Facts {
+/// What its rules ask about a call.
+pub(super) fn facts(tool: &Tool, governed: &Governed, given: &Map<String, Value>, mode: Mode) -> Facts {
     let (rules, arguments) = (&governed.rules, &governed.arguments);
     let texts = |of: &'_ [Argument]| -> Vec<String> {
         of.iter().flat_map(|argument| argument.texts(given)).map(str::to_owned).collect()
     };
-    let mut facts = Facts { mode, recent: Recent::default(), ..Facts::default() };
+    let mut facts = Facts { mode, ..Facts::default() };
     if rules.judge_paths() {
         let (from, home) = (working_directory(tool), tool.entry.config.environment.path("HOME"));
         facts.paths = texts(&arguments.paths).into_iter().map(|given| path(given, &from, home.as_deref())).collect();

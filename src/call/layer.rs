@@ -14,6 +14,7 @@ use super::service::CallService;
 use crate::outcome::{Code, Outcome};
 use crate::pool::{Caller, Settled};
 use crate::protocol::TraceContext;
+use crate::rates::Rates;
 use crate::registry::Tool;
 
 /// The result of a layer.
@@ -87,9 +88,9 @@ impl<'a> Next<'a> {
 }
 
 /// The layers of hostler itself, outermost first, and the one of them that the status reads.
-pub(super) fn own_layers() -> (Arc<CountLayer>, Vec<Arc<dyn Layer>>) {
+pub(super) fn own_layers(rates: &Arc<Rates>) -> (Arc<CountLayer>, Vec<Arc<dyn Layer>>) {
     let counts = Arc::<CountLayer>::default();
-    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts, Arc::new(PolicyLayer)])
+    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts, Arc::new(PolicyLayer { rates: Arc::clone(rates) })])
 }
 
 /// Logs one line for each call that ended without a result.

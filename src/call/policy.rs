@@ -4,20 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::client::Feature;
-use super::facts::decide;
+use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::questions::Questions;
+use super::service::CallService;
 use crate::config::declared_policy::Mode;
-use crate::outcome::{Code, Fault, Metadata};
-use crate::policy::{Because, Decision, Facts};
-use crate::pool::{Listener, Settled};
+use crate::outcome::{Code, Details, Fault, Metadata};
+use crate::policy::{Because, Decision, Facts, Rate, Rules, Turn};
+use crate::pool::{Listener, SessionId, Settled};
+use crate::process::Moment;
+use crate::rates::{CountError, Rates};
 use crate::registry::Tool;
 use crate::threads::blocking_or_here;
 
 /// Lets pass what the rules allow.
-pub(super) struct PolicyLayer;
+pub(super) struct PolicyLayer {
+    pub rates: Arc<Rates>,
+}
 
 impl Layer for PolicyLayer {
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
@@ -27,40 +33,118 @@ impl Layer for PolicyLayer {
         if rules.judge_paths() {
             let (tool, text) = (Arc::clone(&call.tool), text.to_owned());
             // Looks at files, which can block.
-            let decision = blocking_or_here(move || decide_text(&tool, &text, mode));
-            return Box::pin(async move { go_on(call, next, decision.await).await });
+            let facts = blocking_or_here(move || read_facts(&tool, &text, mode));
+            return Box::pin(async move { self.go_on(call, next, rules, facts.await).await });
         }
-        let decision = if rules.judge_commands() || rules.judge_hosts() {
-            decide_text(&call.tool, text, mode)
+        let facts = if rules.judge_commands() || rules.judge_hosts() {
+            read_facts(&call.tool, text, mode)
         } else {
-            rules.decide(&Facts { mode, ..Facts::default() })
+            Facts { mode, ..Facts::default() }
         };
-        if decision == Decision::Allowed { next.run() } else { Box::pin(go_on(call, next, decision)) }
+        if rules.rates().is_empty() && rules.decide(&facts) == Decision::Allowed {
+            return next.run();
+        }
+        Box::pin(self.go_on(call, next, rules, facts))
     }
 }
 
-fn decide_text(tool: &Tool, arguments: &str, mode: Mode) -> Decision {
-    decide(tool, &serde_json::from_str(arguments).unwrap_or_default(), mode)
+fn read_facts(tool: &Tool, arguments: &str, mode: Mode) -> Facts {
+    let arguments = serde_json::from_str(arguments).unwrap_or_default();
+    tool.governed().map(|governed| facts(tool, governed, &arguments, mode)).unwrap_or_default()
 }
 
-async fn go_on(call: &CallContext, next: Next<'_>, decision: Decision) -> Settled {
-    let refusal = match decision {
-        Decision::Allowed => None,
-        Decision::Denied(because) => Some(reason(&because)),
-        Decision::Ask(because) => approved(call, next.arguments(), &reason(&because)).await.err(),
-    };
-    match refusal {
-        None => next.run().await,
-        Some(why) => Settled { ended: Err(denied(&call.tool, &why)), metadata: Metadata::default() },
+impl PolicyLayer {
+    async fn go_on(&self, call: &CallContext, next: Next<'_>, rules: &Rules, mut facts: Facts) -> Settled {
+        match self.admit(call, next.arguments(), rules, &mut facts).await {
+            Ok(()) => next.run().await,
+            Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
+        }
+    }
+
+    /// Why a call is not made. Its rates are looked at before a person is asked, and it is counted once nothing else is against it.
+    async fn admit(
+        &self,
+        call: &CallContext,
+        arguments: &RawValue,
+        rules: &Rules,
+        facts: &mut Facts,
+    ) -> Result<(), Fault> {
+        // The fallback to an older version is the same call.
+        let is_counted = call.version == 1 && !rules.rates().is_empty();
+        let mut decision = rules.decide(facts);
+        if is_counted && decision != Decision::Allowed {
+            facts.turns = self.turns(call, false).await?;
+            decision = rules.decide(facts);
+        }
+        match decision {
+            Decision::Allowed => {}
+            Decision::Denied(because) => return Err(denied(&call.tool, &because, &facts.turns)),
+            Decision::Ask(because) => {
+                let answer = approved(call, arguments, &reason(&because)).await;
+                answer.map_err(|why| refused(&call.tool, &why))?;
+            }
+        }
+        if is_counted {
+            facts.turns = self.turns(call, true).await?;
+            if let Decision::Denied(because) = rules.decide(facts) {
+                return Err(denied(&call.tool, &because, &facts.turns));
+            }
+        }
+        Ok(())
+    }
+
+    /// When the rates of a tool admit this call. If that is now and it is to be counted, it is.
+    async fn turns(&self, call: &CallContext, counts: bool) -> Result<Vec<Turn>, Fault> {
+        let (rates, tool, session) = (Arc::clone(&self.rates), Arc::clone(&call.tool), call.caller().session.0);
+        let look = move |patience: Duration| {
+            let of = tool.governed().map(|governed| governed.rules.rates()).unwrap_or_default();
+            let now = Moment::now();
+            if counts { rates.take(of, session, now, patience) } else { rates.look(of, session, now, patience) }
+        };
+        let turns = match look(Duration::ZERO) {
+            // For that it has to be waited.
+            Err(CountError::Busy) => blocking_or_here(move || look(LONGEST_COUNT)).await,
+            turns => turns,
+        };
+        turns.map_err(|error| refused(&call.tool, &format!("its calls cannot be counted: {error}")))
     }
 }
+
+impl CallService {
+    /// What the rules would say of a call of this tool now, from a new session. It is not counted. Blocks.
+    pub fn decide_now(&self, tool: &Tool, arguments: &Map<String, Value>, mode: Mode) -> Result<Decision, CountError> {
+        let Some(governed) = tool.governed() else { return Ok(Decision::Allowed) };
+        let session = SessionId::default();
+        let turns = self.rates.look(governed.rules.rates(), session.0, Moment::now(), LONGEST_COUNT)?;
+        Ok(governed.rules.decide(&Facts { turns, ..facts(tool, governed, arguments, mode) }))
+    }
+}
+
+/// How long the lock of another process is waited for. It holds it for some microseconds.
+const LONGEST_COUNT: Duration = Duration::from_secs(5);
 
 /// The reason of the first rule in the order of specification 002.
 fn reason(because: &[Because]) -> String {
     because.first().map(|first| first.reason.clone()).unwrap_or_default()
 }
 
-fn denied(tool: &Tool, why: &str) -> Fault {
+fn denied(tool: &Tool, because: &[Because], turns: &[Turn]) -> Fault {
+    let why = reason(because);
+    if !because.first().is_some_and(|first| Rate::has_key(first.key)) {
+        return refused(tool, &why);
+    }
+    let wait = |turn: &Turn| match turn {
+        Turn::Now => Some(Duration::ZERO),
+        Turn::After(wait) => Some(*wait),
+        Turn::Never => None,
+    };
+    let waits: Option<Vec<Duration>> = turns.iter().map(wait).collect();
+    let longest = waits.and_then(|waits| waits.into_iter().max());
+    let retry_after_ms = longest.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+    Fault::new(Code::RateLimited, why).with(Details { retry_after_ms, ..Details::default() })
+}
+
+fn refused(tool: &Tool, why: &str) -> Fault {
     let name = &tool.name;
     let message = format!("Permission denied: {why}; `hostler policy explain {name}` shows the rule");
     Fault::new(Code::PermissionDenied, message)

@@ -15,9 +15,11 @@ pub fn usual_retries(effects: Effects) -> u32 {
     if effects == Effects::Once { 0 } else { USUAL }
 }
 
-/// Whether another attempt may end otherwise. What the tool itself says does not change.
+/// Whether another attempt may end otherwise. What the tool itself says does not change, and whoever called too often learns when to come
+/// back.
 pub fn may_help(fault: &Fault) -> bool {
-    fault.code.retryable() && !matches!(fault.code, Code::ToolError | Code::ShuttingDown | Code::Cancelled)
+    let is_final = matches!(fault.code, Code::ToolError | Code::ShuttingDown | Code::Cancelled | Code::RateLimited);
+    fault.code.retryable() && !is_final
 }
 
 /// The pause before the retry of this number, from 0. Less up to a quarter, by the seed: calls that failed together do not come back
@@ -50,8 +52,14 @@ mod tests {
         for code in [Code::Busy, Code::ToolTimeout, Code::ProcessKilled, Code::ResourceExhausted] {
             assert!(helps(code), "{code}");
         }
-        for code in [Code::ToolError, Code::InvalidParams, Code::ToolCrashed, Code::ShuttingDown, Code::OutcomeUnknown]
-        {
+        for code in [
+            Code::ToolError,
+            Code::InvalidParams,
+            Code::ToolCrashed,
+            Code::ShuttingDown,
+            Code::OutcomeUnknown,
+            Code::RateLimited,
+        ] {
             assert!(!helps(code), "{code}");
         }
         assert_eq!([Effects::Pure, Effects::Idempotent, Effects::Once].map(usual_retries), [3, 3, 0]);

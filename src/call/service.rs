@@ -21,11 +21,13 @@ use super::watch::{Watch, Watched};
 use super::{results, waits};
 use crate::builtin::Builtins;
 use crate::config::Config;
+use crate::config::environment::state;
 use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::journal::Journal;
 use crate::outcome::{Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
+use crate::rates::Rates;
 use crate::registry::{Catalogue, Registry, Serving, Tool};
 use crate::telemetry::{SpanExport, spawn};
 use crate::threads::blocking_or_here;
@@ -41,6 +43,8 @@ pub struct CallService {
     built_ins: BuiltIns,
     layers: Vec<Arc<dyn Layer>>,
     counts: Arc<CountLayer>,
+    /// How often tools were called.
+    pub(super) rates: Arc<Rates>,
     /// Files whose running calls wait for other files. Locked only briefly.
     pub(super) waits: Mutex<waits::WaitGraph>,
     /// Whether the minimum workers were started.
@@ -75,7 +79,8 @@ impl CallService {
         watch: Arc<Watch>,
         journal: Option<Arc<Journal>>,
     ) -> Arc<Self> {
-        let (counts, own) = own_layers();
+        let rates = Arc::new(Rates::in_folder(state(&registry.config().environment).join("rates")));
+        let (counts, own) = own_layers(&rates);
         let service = Arc::new(Self {
             session: pools.session(),
             pools,
@@ -83,6 +88,7 @@ impl CallService {
             built_ins,
             layers: own.into_iter().chain(layers).collect(),
             counts,
+            rates,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),
             ids: CallIds::default(),

@@ -75,6 +75,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.cancel_all(&Cancelled::by(Canceller::SessionEnd));
         self.service.watch.session_ends(self.service.number_of(self.id));
+        self.service.rates.session_ended(self.id.0);
         let (service, id) = (Arc::clone(&self.service), self.id);
         if service.all_of(id) == 0 {
             return service.pools.session_ended(id);

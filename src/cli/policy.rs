@@ -11,10 +11,11 @@ use super::options::{Policy, PolicyOf};
 use super::show::missing;
 use super::style::{self, Refusal};
 use crate::call::decide_call;
+use crate::config::Config;
 use crate::config::declared_policy::{DeclaredPolicy, Mode};
 use crate::config::origin::Setting;
 use crate::config::value::Word;
-use crate::policy::Decision;
+use crate::policy::{Decision, Rate};
 use crate::registry::Tool;
 use crate::runtime::Workspace;
 use crate::words::plural;
@@ -40,6 +41,16 @@ fn rules(policy: &DeclaredPolicy) -> impl Iterator<Item = (&'static str, Value, 
     rules.map(|(key, value, origin)| (key, value, origin.to_string())).collect::<Vec<_>>().into_iter()
 }
 
+/// The policies whose rates count the calls of several tools together, and which tools those are.
+fn together(config: &Config) -> impl Iterator<Item = (String, &DeclaredPolicy)> {
+    let categories = config.categories.iter().map(|(name, policy)| (format!("category {name}"), policy));
+    std::iter::once(("all tools".to_owned(), &config.policy)).chain(categories)
+}
+
+fn rates(policy: &DeclaredPolicy) -> impl Iterator<Item = (&'static str, Value, String)> {
+    rules(policy).filter(|(key, ..)| Rate::has_key(key))
+}
+
 fn show(app: &Workspace, is_json: bool) {
     let catalogue = app.calls.registry.catalogue();
     let config = app.config();
@@ -51,10 +62,22 @@ fn show(app: &Workspace, is_json: bool) {
                 .collect();
             json!({"tool": tool.name, "rules": rules})
         };
+        let together: Vec<Value> = together(&config)
+            .flat_map(|(of, policy)| {
+                rates(policy)
+                    .map(move |(key, value, origin)| json!({"of": of, "rule": key, "value": value, "origin": origin}))
+            })
+            .collect();
         let mode = json!({"value": config.mode.value.word(), "origin": config.mode.origin.to_string()});
-        return style::answer_json(&json!({"mode": mode, "tools": tools().map(|tool| row(tool)).collect::<Vec<_>>()}));
+        let tools: Vec<Value> = tools().map(|tool| row(tool)).collect();
+        return style::answer_json(&json!({"mode": mode, "rates": together, "tools": tools}));
     }
     let mut rows = vec![mode_row(&config.mode)];
+    for (of, policy) in together(&config) {
+        for (key, value, origin) in rates(policy) {
+            rows.push(vec![style::plain(&of), key.to_owned(), style::plain(&shown(&value)), origin]);
+        }
+    }
     let mut free = 0;
     for tool in tools() {
         let mut name = tool.name.clone();
@@ -97,7 +120,9 @@ fn explain(
     let mut arguments = Map::new();
     arguments::add(&mut arguments, typed, Some(tool.input_schema()))?;
     let mode = mode.unwrap_or(app.config().mode.value);
-    let decision = decide_call(tool, &arguments, mode);
+    let decision = app.calls.decide_now(tool, &arguments, mode).map_err(|error| {
+        Refusal::new(format!("the calls of {} cannot be counted: {error}", tool.name), "see the error")
+    })?;
     if is_json {
         style::answer_json(&as_json(tool, mode, &decision));
         return Ok(ExitCode::SUCCESS);

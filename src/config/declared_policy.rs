@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::origin::{Origin, Setting};
-use super::rules::{command_patterns, host_patterns, modes, path_patterns};
+use super::rules::{command_patterns, host_patterns, modes, path_patterns, rate};
 use super::section::Section;
 use super::value::{Word, count};
 
@@ -80,6 +80,14 @@ pub struct DeclaredPolicy {
     pub rate_limit_per_hour: Option<Setting<usize>>,
     /// How often it may be called in a minute.
     pub rate_limit_per_minute: Option<Setting<usize>>,
+    /// How often it may be called in a day.
+    pub budget_calls_per_day: Option<Setting<usize>>,
+    /// How often one session may call it in an hour.
+    pub session_rate_limit_per_hour: Option<Setting<usize>>,
+    /// How often one session may call it in a minute.
+    pub session_rate_limit_per_minute: Option<Setting<usize>>,
+    /// How often one session may call it.
+    pub session_budget_calls: Option<Setting<usize>>,
     /// What its paths have to match.
     pub allowed_paths: Option<Setting<Vec<String>>>,
     /// What its paths may not match.
@@ -104,7 +112,8 @@ pub struct DeclaredPolicy {
 macro_rules! strongest {
     ($do:ident!($($first:tt)*)) => {
         $do!($($first)* version, tags, category, risk_level, allowed_modes, requires_approval, requires_sandbox, rate_limit_per_hour,
-            rate_limit_per_minute, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts, path_arguments, command_arguments,
+            rate_limit_per_minute, budget_calls_per_day, session_rate_limit_per_hour, session_rate_limit_per_minute,
+            session_budget_calls, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts, path_arguments, command_arguments,
             host_arguments)
     };
 }
@@ -156,8 +165,12 @@ impl DeclaredPolicy {
             requires_approval: section.take("requires_approval"),
             requires_approval_in_modes: section.take_each("requires_approval_in_modes", modes),
             requires_sandbox: section.take("requires_sandbox"),
-            rate_limit_per_hour: section.take_as("rate_limit_per_hour", count),
-            rate_limit_per_minute: section.take_as("rate_limit_per_minute", count),
+            rate_limit_per_hour: section.take_as("rate_limit_per_hour", rate),
+            rate_limit_per_minute: section.take_as("rate_limit_per_minute", rate),
+            budget_calls_per_day: section.take_as("budget_calls_per_day", rate),
+            session_rate_limit_per_hour: section.take_as("session_rate_limit_per_hour", rate),
+            session_rate_limit_per_minute: section.take_as("session_rate_limit_per_minute", rate),
+            session_budget_calls: section.take_as("session_budget_calls", rate),
             allowed_paths: section.take_as("allowed_paths", path_patterns),
             forbidden_paths: section.take_each("forbidden_paths", path_patterns),
             max_file_size_mb: section.take_as("max_file_size_mb", count),
@@ -177,6 +190,32 @@ impl DeclaredPolicy {
         strongest!(override_each!(self over));
         every!(add_each!(self over));
         self
+    }
+
+    /// The limits for calls: in a minute, an hour and a day, and for one session in a minute, an hour and as long as it lives.
+    pub fn rates(&self) -> [&Option<Setting<usize>>; 6] {
+        [
+            &self.rate_limit_per_minute,
+            &self.rate_limit_per_hour,
+            &self.budget_calls_per_day,
+            &self.session_rate_limit_per_minute,
+            &self.session_rate_limit_per_hour,
+            &self.session_budget_calls,
+        ]
+    }
+
+    /// The policy without them.
+    #[must_use]
+    pub fn without_rates(self) -> Self {
+        Self {
+            rate_limit_per_minute: None,
+            rate_limit_per_hour: None,
+            budget_calls_per_day: None,
+            session_rate_limit_per_minute: None,
+            session_rate_limit_per_hour: None,
+            session_budget_calls: None,
+            ..self
+        }
     }
 
     /// What is declared: each key with its value and what set it. A key of which every setting counts may come several times.

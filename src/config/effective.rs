@@ -165,14 +165,15 @@ impl Config {
 }
 
 impl Config {
-    /// The policy of a function: what it declares, under `[policy]`, `[tool]`, its category's table, its pack's and its own.
+    /// The policy of a function: what it declares, under `[policy]`, `[tool]`, its category's table, its pack's and its own. The rates of
+    /// `[policy]` and of categories are not among it: they count the calls of all their tools together.
     fn policy_of(&self, declared: DeclaredPolicy, pack: Option<&ToolLayer>, own: Option<&ToolLayer>) -> DeclaredPolicy {
         let set = |layer: Option<&ToolLayer>| layer.map(|layer| layer.policy.clone()).unwrap_or_default();
-        let general = declared.under(self.policy.clone()).under(self.every.policy.clone());
+        let general = declared.under(self.policy.clone().without_rates()).under(self.every.policy.clone());
         let specific = set(pack).under(set(own));
         let category = specific.category.as_ref().or(general.category.as_ref());
         let category = category.and_then(|category| self.categories.get(&category.value)).cloned();
-        general.under(category.unwrap_or_default()).under(specific)
+        general.under(category.unwrap_or_default().without_rates()).under(specific)
     }
 }
 

@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use super::declared_policy::Mode;
 use super::origin::Diagnosis;
-use super::value::{FromToml, Word, mismatch};
+use super::value::{FromToml, Word, count, mismatch};
 
 /// A mode in any case: specification 002 writes them in capitals.
 pub(super) fn mode(value: &DeValue<'_>) -> Result<Mode, Diagnosis> {
@@ -21,6 +21,17 @@ pub(super) fn modes(value: &DeValue<'_>) -> Result<Vec<Mode>, Diagnosis> {
     let items = value.as_array().ok_or_else(|| mismatch("a list of modes", value, "write [\"normal\"]"))?;
     items.iter().map(|item| mode(item.get_ref())).collect()
 }
+
+/// The most calls in some time. Each of them is remembered for that long.
+pub(super) fn rate(value: &DeValue<'_>) -> Result<usize, Diagnosis> {
+    match count(value)? {
+        most if most <= MOST_CALLS => Ok(most),
+        most => Err(Diagnosis::new(format!("{most} is too much"), format!("write at most {MOST_CALLS}"))),
+    }
+}
+
+/// The most that a rate may admit.
+const MOST_CALLS: usize = 1_000_000;
 
 /// Patterns of paths, as they were written.
 pub(super) fn path_patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {

@@ -43,7 +43,7 @@ use self::spool::{Position, Spool};
 use self::sync::Syncer;
 use crate::config::{Config, ConfigOptions, Environment};
 use crate::outcome::{Code, Fault};
-use crate::process::Barrier;
+use crate::process::{Barrier, boot_id};
 use crate::telemetry::unix_ms;
 use crate::threads::blocking;
 
@@ -374,14 +374,6 @@ impl Journal {
 
 fn cannot_be_asked(why: &dyn std::fmt::Display) -> String {
     format!("the journal cannot be asked: {why}")
-}
-
-/// Which boot of the machine this is. Without it, each process is of a boot of its own.
-fn boot_id() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let is_plain =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    Some(id.trim()).filter(|id| is_plain(id)).map_or_else(|| format!("process-{}", std::process::id()), str::to_owned)
 }
 
 impl Barrier for Journal {

@@ -16,6 +16,8 @@ pub enum Code {
     NotSupported,
     /// The queue is full.
     Busy,
+    /// A rule admits no more calls for now.
+    RateLimited,
     /// The tool exceeded its time limit.
     ToolTimeout,
     /// The caller cancelled the call.
@@ -48,12 +50,13 @@ pub enum Code {
 
 /// In the order of the variants: a code, its word in envelopes, the exit status of `hostler call`, and whether the same call may
 /// succeed when retried unchanged. Programs rely on all three.
-const TABLE: [(Code, &str, u8, bool); 19] = [
+const TABLE: [(Code, &str, u8, bool); 20] = [
     (Code::ToolNotFound, "TOOL_NOT_FOUND", 3, false),
     (Code::InvalidParams, "INVALID_PARAMS", 2, false),
     (Code::PermissionDenied, "PERMISSION_DENIED", 4, false),
     (Code::NotSupported, "NOT_SUPPORTED", 8, false),
     (Code::Busy, "BUSY", 6, true),
+    (Code::RateLimited, "RATE_LIMITED", 6, true),
     (Code::ToolTimeout, "TOOL_TIMEOUT", 5, true),
     (Code::Cancelled, "CANCELLED", 130, false),
     (Code::ToolError, "TOOL_ERROR", 1, false),
@@ -108,6 +111,11 @@ impl Code {
         )
     }
 
+    /// Whether a rule may have denied the call.
+    pub const fn is_denial(self) -> bool {
+        matches!(self, Self::PermissionDenied | Self::RateLimited)
+    }
+
     /// Whether the same call may succeed when retried unchanged.
     pub const fn retryable(self) -> bool {
         TABLE[self as usize].3
@@ -133,6 +141,7 @@ mod tests {
             ("PERMISSION_DENIED", 4, false),
             ("NOT_SUPPORTED", 8, false),
             ("BUSY", 6, true),
+            ("RATE_LIMITED", 6, true),
             ("TOOL_TIMEOUT", 5, true),
             ("CANCELLED", 130, false),
             ("TOOL_ERROR", 1, false),

@@ -47,7 +47,7 @@ pub struct Details {
     /// Names similar to the requested one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<String>,
-    /// For BUSY: when capacity is likely free.
+    /// For BUSY: when capacity is likely free. For `RATE_LIMITED`: when the next call is admitted, if none is made meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// What the client lacks, by the name of the MCP capability: `sampling`.

@@ -5,19 +5,11 @@ use std::path::PathBuf;
 
 use super::command::{Commands, Unjudged, begins, has, interprets};
 use super::patterns::PathPatterns;
+use super::rates::Turn;
 use super::rules::{Rule, Rules};
 use crate::config::declared_policy::Mode;
 use crate::config::origin::Origin;
 use crate::config::value::Word;
-
-/// How often a tool was called.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Recent {
-    /// In the last hour.
-    pub hour: usize,
-    /// In the last minute.
-    pub minute: usize,
-}
 
 /// A path among the arguments.
 #[derive(Debug, Clone)]
@@ -46,8 +38,8 @@ pub struct HostFact {
 pub struct Facts {
     /// The mode in force.
     pub mode: Mode,
-    /// How often the tool was called before.
-    pub recent: Recent,
+    /// When each of the rates admits a call, in their order; empty if all do now.
+    pub turns: Vec<Turn>,
     /// The paths among its arguments; empty if no rule asks for them, as in the two below.
     pub paths: Vec<PathFact>,
     /// The commands among them.
@@ -104,7 +96,7 @@ impl Rules {
     pub fn decide(&self, facts: &Facts) -> Decision {
         let mut denied = Reasons(self.unkept.clone());
         self.mode(facts.mode, &mut denied);
-        self.rate(facts.recent, &mut denied);
+        self.rate(&facts.turns, &mut denied);
         self.paths(facts, &mut denied);
         self.commands(facts, &mut denied);
         self.hosts(facts, &mut denied);
@@ -122,10 +114,8 @@ impl Rules {
         denied.add_if("allowed_modes", self.allowed_modes.as_ref(), |modes| !modes.contains(&mode), reason);
     }
 
-    fn rate(&self, recent: Recent, denied: &mut Reasons) {
-        let reason = || "Rate limit exceeded".to_owned();
-        denied.add_if("rate_limit_per_minute", self.per_minute.as_ref(), |most| recent.minute >= *most, reason);
-        denied.add_if("rate_limit_per_hour", self.per_hour.as_ref(), |most| recent.hour >= *most, reason);
+    fn rate(&self, turns: &[Turn], denied: &mut Reasons) {
+        denied.0.extend(self.rates.iter().zip(turns).filter_map(|(rate, turn)| rate.denies(*turn)));
     }
 
     fn paths(&self, facts: &Facts, denied: &mut Reasons) {

@@ -6,6 +6,7 @@ pub mod bench;
 mod command;
 mod decide;
 mod patterns;
+mod rates;
 mod rules;
 
 #[cfg(test)]
@@ -13,5 +14,6 @@ mod tests;
 
 pub use self::arguments::{Argument, Arguments};
 pub use self::command::{Commands, Unjudged, commands};
-pub use self::decide::{Because, Decision, Facts, HostFact, PathFact, Recent};
+pub use self::decide::{Because, Decision, Facts, HostFact, PathFact};
+pub use self::rates::{Rate, Scope, Turn};
 pub use self::rules::Rules;

@@ -6,6 +6,7 @@ use super::arguments::Arguments;
 use super::command::Words;
 use super::decide::Because;
 use super::patterns::PathPatterns;
+use super::rates::{Rate, Scope};
 use crate::config::declared_policy::{DeclaredPolicy, Mode};
 use crate::config::origin::{Origin, Setting};
 
@@ -33,8 +34,7 @@ pub struct Rules {
     pub(super) forbidden_in_modes: Vec<Rule<Vec<Mode>>>,
     pub(super) requires_approval: Option<Rule<bool>>,
     pub(super) requires_approval_in_modes: Vec<Rule<Vec<Mode>>>,
-    pub(super) per_hour: Option<Rule<usize>>,
-    pub(super) per_minute: Option<Rule<usize>>,
+    pub(super) rates: Vec<Rate>,
     pub(super) allowed_paths: Option<Rule<PathPatterns>>,
     pub(super) forbidden_paths: Vec<Rule<PathPatterns>>,
     /// In bytes.
@@ -63,8 +63,7 @@ impl Rules {
             forbidden_in_modes: Rule::each(&policy.forbidden_in_modes, modes),
             requires_approval: Rule::of(policy.requires_approval.as_ref(), |setting| setting.value),
             requires_approval_in_modes: Rule::each(&policy.requires_approval_in_modes, modes),
-            per_hour: Rule::of(policy.rate_limit_per_hour.as_ref(), |setting| setting.value),
-            per_minute: Rule::of(policy.rate_limit_per_minute.as_ref(), |setting| setting.value),
+            rates: Vec::new(),
             allowed_paths: Rule::of(policy.allowed_paths.as_ref(), paths),
             forbidden_paths: Rule::each(&policy.forbidden_paths, paths),
             max_file_size: Rule::of(policy.max_file_size_mb.as_ref(), |setting| {
@@ -75,6 +74,16 @@ impl Rules {
             allowed_hosts: Rule::of(policy.allowed_hosts.as_ref(), |setting| setting.value.clone()),
             unkept: Vec::new(),
         }
+    }
+
+    /// Adds the rates that a policy sets for the calls of a scope, which are counted under this name.
+    pub fn limit(&mut self, policy: &DeclaredPolicy, scope: &Scope, name: &str) {
+        self.rates.extend(Rate::of(policy, scope, name));
+    }
+
+    /// The rates. A call has to be in turn for all of them.
+    pub fn rates(&self) -> &[Rate] {
+        &self.rates
     }
 
     /// Denies every call where rules that are meant for this tool are about arguments that it is not known to have, though it may.
@@ -129,7 +138,6 @@ impl Rules {
     pub fn are_any(&self) -> bool {
         let modes = self.allowed_modes.is_some() || !self.forbidden_in_modes.is_empty();
         let approval = self.requires_approval.is_some() || !self.requires_approval_in_modes.is_empty();
-        let rates = self.per_hour.is_some() || self.per_minute.is_some();
-        modes || approval || rates || self.judge_paths() || self.judge_commands() || self.judge_hosts()
+        modes || approval || !self.rates.is_empty() || self.judge_paths() || self.judge_commands() || self.judge_hosts()
     }
 }

@@ -1,6 +1,7 @@
 //! Properties of decisions, and tables of what is judged how.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -19,7 +20,9 @@ fn words(list: &[&str]) -> Option<Setting<Vec<String>>> {
 }
 
 fn rules(policy: &DeclaredPolicy) -> Rules {
-    Rules::new(policy, Path::new("/home/me"), Path::to_owned)
+    let mut rules = Rules::new(policy, Path::new("/home/me"), Path::to_owned);
+    rules.limit(policy, &Scope::Tool("t".to_owned()), "tool t");
+    rules
 }
 
 fn path(real: &str) -> PathFact {
@@ -43,7 +46,7 @@ fn the_order_is_mode_rate_arguments_and_a_person_is_asked_last() {
     let rules = rules(&policy);
     let facts = |mode, hour, real: &str| Facts {
         mode,
-        recent: Recent { hour, minute: 0 },
+        turns: vec![if hour >= 2 { Turn::After(Duration::from_secs(9)) } else { Turn::Now }],
         paths: vec![path(real)],
         ..Facts::default()
     };
@@ -306,7 +309,7 @@ fn facts() -> impl Strategy<Value = Facts> {
     let real = prop::sample::select(vec!["/a", "/a/b", "/a/b/c", "/d/e", "/x"]);
     (mode, 0..5_usize, prop::collection::vec(real, 0..3)).prop_map(|(mode, hour, reals)| Facts {
         mode,
-        recent: Recent { hour, minute: 0 },
+        turns: vec![if hour >= 3 { Turn::Never } else { Turn::Now }],
         paths: reals.into_iter().map(path).collect(),
         ..Facts::default()
     })

@@ -3,6 +3,7 @@
 //! Every process gets a group of its own, an explicit and complete environment, and pipes on all three
 //! streams. Nothing is inherited by accident. Each also gets a Landlock domain of its own, so that it cannot read another.
 
+mod boot;
 mod cgroup;
 mod child;
 mod confinement;
@@ -31,6 +32,7 @@ mod sweep;
 mod table;
 mod trim;
 
+pub use boot::{Moment, boot_id};
 pub use child::{Child, Tracked};
 pub use confinement::{gains_no_privileges, is_below_us, is_marked, own_confinement};
 pub use detached::{detach, start_detached};

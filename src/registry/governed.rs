@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::catalogue::Tool;
 use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::origin::Origin;
-use crate::policy::{Arguments, Rules};
+use crate::policy::{Arguments, Rules, Scope};
 
 /// The rules for a tool, and its arguments that they are about.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ impl Governed {
         let config = &tool.entry.config;
         let home = config.environment.path("HOME").unwrap_or_default();
         let mut rules = Rules::new(policy, &home, real);
+        limit(&mut rules, tool, policy);
         if !rules.are_any() {
             return None;
         }
@@ -33,6 +34,28 @@ impl Governed {
         });
         Some(Box::new(Self { rules, arguments }))
     }
+}
+
+/// Adds the rates: of the tool itself, of its category and of all tools. They are counted under names that tell tools of the same name
+/// apart by their file, and tables of the same name by the file that has them.
+fn limit(rules: &mut Rules, tool: &Tool, policy: &DeclaredPolicy) {
+    let config = &tool.entry.config;
+    let (file, function) = (tool.entry.file.path.display(), &tool.name);
+    rules.limit(policy, &Scope::Tool(tool.name.clone()), &format!("tool {file} {function}"));
+    let category = policy.category.as_ref().map(|category| &category.value);
+    let of_category = category.and_then(|category| Some((category, config.categories.get(category)?)));
+    if let Some((category, policy)) = of_category {
+        let name = format!("category {} {category}", place_of(policy));
+        rules.limit(policy, &Scope::Category(category.clone()), &name);
+    }
+    rules.limit(&config.policy, &Scope::Every, &format!("every {}", place_of(&config.policy)));
+}
+
+/// The file that sets the rates of a policy.
+fn place_of(policy: &DeclaredPolicy) -> String {
+    let rate = policy.rates().into_iter().flatten().next();
+    let place = rate.and_then(|rate| rate.origin.place());
+    place.map(|place| place.file.display().to_string()).unwrap_or_default()
 }
 
 /// A folder with the links followed of as much of it as there is.

@@ -43,15 +43,17 @@ impl Builtin for Speak {
     }
 }
 
-/// Forbids calls with the tag `forbidden`.
+/// Forbids calls with the tag `forbidden`, and those with the tag `often`.
 struct Forbids;
 
 impl Layer for Forbids {
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
-        if call.caller().tags.iter().all(|tag| tag != "forbidden") {
-            return next.run();
-        }
-        let ended = Err(Fault::new(Code::PermissionDenied, "it is forbidden"));
+        let code = match call.caller().tags.first().map(String::as_str) {
+            Some("forbidden") => Code::PermissionDenied,
+            Some("often") => Code::RateLimited,
+            _ => return next.run(),
+        };
+        let ended = Err(Fault::new(code, "it is forbidden"));
         Box::pin(async { Settled { ended, metadata: Metadata::default() } })
     }
 }
@@ -148,21 +150,22 @@ async fn a_call_without_a_result_is_heard_as_failed_or_as_blocked() {
     let heard = place.watch().subscribe(EventFilter::default());
     place.call(json!({"text": "x", "then": "fail"}), &[]).await;
     place.call(json!({"text": "x"}), &["forbidden"]).await;
+    place.call(json!({"text": "x"}), &["often"]).await;
     place.call(json!({"text": 1}), &[]).await;
     place.session.call(CallRequest::new("no.such", Map::new())).await;
     let heard = events(&heard);
     let started = ["tool_call_started", "tool_output", "tool_progress"];
-    let ends = ["tool_call_failed", "tool_call_blocked", "tool_call_failed", "tool_call_failed"];
+    let ends = ["tool_call_failed", "tool_call_blocked", "tool_call_blocked", "tool_call_failed", "tool_call_failed"];
     assert_eq!(names(&heard), [&started[..], &ends[..]].concat());
     let codes: Vec<&Value> = heard[3..].iter().map(|event| &event["error"]["code"]).collect();
-    assert_eq!(codes, ["TOOL_ERROR", "PERMISSION_DENIED", "INVALID_PARAMS", "TOOL_NOT_FOUND"]);
+    assert_eq!(codes, ["TOOL_ERROR", "PERMISSION_DENIED", "RATE_LIMITED", "INVALID_PARAMS", "TOOL_NOT_FOUND"]);
     assert_eq!(heard[0]["arguments"], json!({"text": "x", "then": "fail"}));
     let calls = place.watch().calls(&CallFilter { states: Some(vec![CallState::Error]), ..CallFilter::default() });
     let tools: Vec<(&str, Option<&str>)> =
         calls.iter().map(|call| (call.tool.as_str(), call.arguments.as_deref())).collect();
     let failed = Some(r#"{"text":"x","then":"fail"}"#);
     // Those of the other calls never went to a tool.
-    assert_eq!(tools, [("no.such", None), ("speak", None), ("speak", None), ("speak", failed)]);
+    assert_eq!(tools, [("no.such", None), ("speak", None), ("speak", None), ("speak", None), ("speak", failed)]);
 }
 
 #[tokio::test]

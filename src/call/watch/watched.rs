@@ -13,7 +13,7 @@ use super::input::{Input, without_secrets};
 use super::metrics::Meter;
 use super::record::{CallFilter, CallInfo, CallState, EndedCall, error_of};
 use crate::call::handle::RunningCall;
-use crate::outcome::{Code, Outcome, Redactor, milliseconds};
+use crate::outcome::{Outcome, Redactor, milliseconds};
 use crate::protocol::ProgressNote;
 use crate::registry::{Serving, Tool};
 use crate::telemetry::{SpanExporter, unix_ms};
@@ -204,7 +204,7 @@ impl RunningCall {
         let hub = &self.watched.watch.hub;
         let kind = match error {
             None => EventKind::ToolCallCompleted,
-            Some(error) if error.code == Code::PermissionDenied && !self.watched.is_started.load(Ordering::Relaxed) => {
+            Some(error) if error.code.is_denial() && !self.watched.is_started.load(Ordering::Relaxed) => {
                 EventKind::ToolCallBlocked
             }
             Some(_) => EventKind::ToolCallFailed,
