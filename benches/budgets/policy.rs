@@ -31,11 +31,20 @@ host_arguments = []
 allowed_hosts = ["example.com", "*.example.org"]
 "#;
 
+/// Rates that no call reaches: two counts in files.
+const RATED: &str = "
+[policy]
+rate_limit_per_hour = 1_000_000
+[tool.sums]
+rate_limit_per_minute = 1_000_000
+";
+
 /// Decisions, and calls.
 pub fn policy(ground: &Ground) -> Fallible<Vec<Measured>> {
     let mut rows = vec![decided(ground, 20, Target::AtMost(0.5))?, decided(ground, 1000, Target::AtMost(2.0))?];
     tools::write_adder(&ground.folder("ruled"), "sums")?;
-    rows.push(on_one_processor(|| called(ground))?);
+    rows.push(on_one_processor(|| called(ground, "20 rules", RULED, Target::AtMost(1.02)))?);
+    rows.push(on_one_processor(|| called(ground, "two rates", RATED, Target::AtMost(1.2)))?);
     Ok(rows)
 }
 
@@ -59,8 +68,8 @@ fn decided(ground: &Ground, patterns: usize, limit: Target) -> Fallible<Measured
     ))
 }
 
-fn called(ground: &Ground) -> Fallible<Measured> {
-    let mut peers = [peer(ground, FREE)?, peer(ground, RULED)?];
+fn called(ground: &Ground, with: &str, settings: &str, limit: Target) -> Fallible<Measured> {
+    let mut peers = [peer(ground, FREE)?, peer(ground, settings)?];
     let mut rounds = Rounds::<2>::new();
     for _ in 0..ground.counts.rounds {
         let mut round = [0.0; 2];
@@ -70,8 +79,8 @@ fn called(ground: &Ground) -> Fallible<Measured> {
         rounds.push(round);
     }
     let from = format!("{} µs ÷ {} µs", rounded(rounds.of(1)), rounded(rounds.of(0)));
-    let what = "warm call with 20 rules ÷ without";
-    Ok(Measured::against(what, rounds.ratio(1, 0), "", Target::AtMost(1.02), Target::Open).from(from))
+    let what = format!("warm call with {with} ÷ without");
+    Ok(Measured::against(&what, rounds.ratio(1, 0), "", limit, Target::Open).from(from))
 }
 
 fn peer(ground: &Ground, settings: &str) -> Fallible<Peer> {

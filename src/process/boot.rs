@@ -7,10 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest, Sha256};
 
 /// A point in time that can be compared with others of the same boot whatever is done to the wall clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// The boot.
-    pub boot: [u8; 16],
+    pub boot: u64,
     /// Milliseconds since the boot, with those in which the machine slept.
     pub since_boot: i64,
     /// Milliseconds of the wall clock since 1970.
@@ -20,10 +20,10 @@ pub struct Moment {
 impl Moment {
     /// Now.
     pub fn now() -> Self {
-        static BOOT: OnceLock<[u8; 16]> = OnceLock::new();
+        static BOOT: OnceLock<u64> = OnceLock::new();
         let boot = BOOT.get_or_init(|| {
             let digest = Sha256::digest(boot_id());
-            std::array::from_fn(|index| digest[index])
+            u64::from_le_bytes(std::array::from_fn(|index| digest[index]))
         });
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Self { boot: *boot, since_boot: since_boot(), wall: i64::try_from(wall).unwrap_or(i64::MAX) }

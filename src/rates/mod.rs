@@ -8,18 +8,19 @@ mod window;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use self::ring::RingFile;
-use self::window::{Counted, Recent};
+use self::ring::Ring;
+use self::window::Recent;
 use crate::policy::{Rate, Turn};
 use crate::process::Moment;
 
@@ -39,47 +40,47 @@ pub enum CountError {
     },
 }
 
+impl CountError {
+    fn of(path: &Path, source: io::Error) -> Self {
+        Self::System { path: path.to_owned(), source }
+    }
+}
+
 /// The counts of a person's calls.
 #[derive(Debug)]
 pub struct Rates {
     /// Where they are kept.
     folder: PathBuf,
-    /// Whether that folder is there; set when calls are counted for the first time. If it is not, counts end with the process.
-    is_there: OnceLock<bool>,
-    counts: Mutex<HashMap<Key, Arc<Count>>>,
+    counts: Mutex<Counts>,
 }
 
-/// The most counts that are at hand. Files beyond it are closed, and opened again when they are needed.
+/// What is at hand of them.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Whether the folder is there; `None` before a call is counted there. If it is not, counts end with the process.
+    is_kept: Option<bool>,
+    /// What keeps out other processes.
+    lock: Option<File>,
+    kept: HashMap<String, Ring>,
+    /// Counts of sessions, and all where there is no folder.
+    held: HashMap<(Option<u64>, String), Recent>,
+    /// When it was last looked whether the files are still there, in milliseconds since the boot.
+    looked: i64,
+}
+
+/// The most files that are kept open.
 const MOST_OPEN: usize = 256;
-
-/// What is counted together: a name, and the session that is counted apart.
-type Key = (Option<u64>, String);
-
-/// The counted calls of one key.
-#[derive(Debug)]
-enum Count {
-    Kept(RingFile),
-    Held(Mutex<Recent>),
-}
+/// How often it is looked whether somebody removed the files, in milliseconds.
+const LOOK: i64 = 1000;
+/// How often a lock that another process holds is tried at once: it is held for some microseconds.
+const TRIES: u32 = 200;
+/// How long it is left alone then.
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl Rates {
     /// Those that are kept in this folder, which is made when it is needed.
     pub fn in_folder(folder: PathBuf) -> Self {
-        Self { folder, is_there: OnceLock::new(), counts: Mutex::default() }
-    }
-
-    fn is_kept(&self) -> bool {
-        *self.is_there.get_or_init(|| {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-            match &made {
-                Ok(()) => ring::sweep(&self.folder),
-                Err(error) => {
-                    let folder = self.folder.display();
-                    tracing::warn!("cannot make {folder} ({error}); rates are counted within this process alone");
-                }
-            }
-            made.is_ok()
-        })
+        Self { folder, counts: Mutex::default() }
     }
 
     /// When each of the rates admits a call of this session. Another process that counts just now is waited for.
@@ -92,6 +93,11 @@ impl Rates {
         self.counted(rates, session, now, patience, true)
     }
 
+    /// Forgets what a session counted.
+    pub fn session_ended(&self, session: u64) {
+        self.counts.lock().held.retain(|(of, _), _| *of != Some(session));
+    }
+
     fn counted(
         &self,
         rates: &[Rate],
@@ -100,66 +106,137 @@ impl Rates {
         patience: Duration,
         takes: bool,
     ) -> Result<Vec<Turn>, CountError> {
-        // In one order, so that two calls never wait for each other.
-        let mut together: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+        let late = Instant::now() + patience;
+        loop {
+            match self.counted_at_once(rates, session, now, takes) {
+                // Nothing is held meanwhile.
+                Err(CountError::Busy) if Instant::now() < late => std::thread::sleep(PAUSE),
+                counted => return counted,
+            }
+        }
+    }
+
+    fn counted_at_once(&self, rates: &[Rate], session: u64, now: Moment, takes: bool) -> Result<Vec<Turn>, CountError> {
+        let mut together: BTreeMap<(bool, &str), Vec<usize>> = BTreeMap::new();
         for (index, rate) in rates.iter().enumerate() {
-            let key = (rate.is_of_session.then_some(session), rate.name.clone());
-            together.entry(key).or_default().push(index);
+            together.entry((rate.is_of_session, &rate.name)).or_default().push(index);
         }
-        let counts: Vec<_> = together.into_iter().map(|(key, of)| (self.count(key), of)).collect();
-        let mut open = Vec::new();
-        for (count, of) in &counts {
-            let most = of.iter().map(|index| rates[*index].most).max().unwrap_or_default();
-            open.push((count.open(most, now, patience)?, of));
+        let mut counts = self.counts.lock();
+        if rates.iter().any(|rate| !rate.is_of_session) && counts.is_kept(&self.folder, now) {
+            counts.lock(&self.folder.join("lock"), now)?;
         }
+        let counted = counts.counted(&self.folder, rates, &together, session, now, takes);
+        counts.unlock();
+        counted
+    }
+}
+
+impl Counts {
+    fn is_kept(&mut self, folder: &Path, now: Moment) -> bool {
+        *self.is_kept.get_or_insert_with(|| {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            if let Err(error) = &made {
+                let folder = folder.display();
+                tracing::warn!("cannot make {folder} ({error}); rates are counted within this process alone");
+            }
+            self.looked = now.since_boot;
+            made.is_ok()
+        })
+    }
+
+    fn counted(
+        &mut self,
+        folder: &Path,
+        rates: &[Rate],
+        together: &BTreeMap<(bool, &str), Vec<usize>>,
+        session: u64,
+        now: Moment,
+        takes: bool,
+    ) -> Result<Vec<Turn>, CountError> {
         let mut turns = vec![Turn::Now; rates.len()];
-        for (counted, of) in &open {
-            for index in *of {
-                turns[*index] = counted.turn(rates[*index].most, rates[*index].window, now)?;
+        let key = |is_of_session: bool, name: &str| (is_of_session.then_some(session), name.to_owned());
+        for ((is_of_session, name), of) in together {
+            let most = of.iter().map(|index| rates[*index].most).max().unwrap_or_default();
+            let recent = if *is_of_session || self.is_kept == Some(false) {
+                let recent = self.held.entry(key(*is_of_session, name)).or_default();
+                recent.keep(most);
+                &*recent
+            } else {
+                self.ring(folder, name, most, now)?.look(most, now)?
+            };
+            for index in of {
+                turns[*index] = recent.turn(rates[*index].most, rates[*index].window, now.since_boot);
             }
         }
         if takes && turns.iter().all(|turn| *turn == Turn::Now) {
-            for (counted, _) in &mut open {
-                counted.add(now)?;
+            for (is_of_session, name) in together.keys() {
+                if let Some(ring) = self.kept.get_mut(*name).filter(|_| !is_of_session) {
+                    ring.add(now)?;
+                } else if let Some(recent) = self.held.get_mut(&key(*is_of_session, name)) {
+                    recent.add(now.since_boot);
+                }
             }
         }
         Ok(turns)
     }
 
-    /// Forgets what a session counted.
-    pub fn session_ended(&self, session: u64) {
-        self.counts.lock().retain(|(of, _), _| *of != Some(session));
+    fn ring(&mut self, folder: &Path, name: &str, most: usize, now: Moment) -> Result<&mut Ring, CountError> {
+        if !self.kept.contains_key(name) {
+            let ring = Ring::open(&folder.join(file_name(name)), most, now)?;
+            self.kept.insert(name.to_owned(), ring);
+        }
+        self.kept.get_mut(name).ok_or(CountError::Busy)
     }
 
-    fn count(&self, key: Key) -> Arc<Count> {
-        let mut counts = self.counts.lock();
-        if let Some(known) = counts.get(&key) {
-            return Arc::clone(known);
+    /// Keeps out other processes. What was removed since the last look is opened anew.
+    fn lock(&mut self, path: &Path, now: Moment) -> Result<(), CountError> {
+        if now.since_boot.saturating_sub(self.looked) >= LOOK || self.kept.len() >= MOST_OPEN {
+            self.looked = now.since_boot;
+            self.lock.take_if(|lock| !lock.metadata().is_ok_and(|found| found.nlink() > 0));
+            let is_full = self.kept.len() >= MOST_OPEN;
+            self.kept.retain(|_, ring| !is_full && ring.is_there());
         }
-        if counts.len() >= MOST_OPEN {
-            counts.retain(|_, count| matches!(**count, Count::Held(_)));
-        }
-        let count = if key.0.is_none() && self.is_kept() {
-            Count::Kept(RingFile::at(self.folder.join(file_name(&key.1))))
-        } else {
-            Count::Held(Mutex::default())
+        let is_first = self.lock.is_none();
+        let lock = match &mut self.lock {
+            Some(lock) => lock,
+            none => none.insert(open_lock(path).map_err(|source| CountError::of(path, source))?),
         };
-        Arc::clone(counts.entry(key).or_insert(Arc::new(count)))
+        hold(lock).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => CountError::Busy,
+            _ => CountError::of(path, source),
+        })?;
+        if is_first && let Some(folder) = path.parent() {
+            sweep(folder, now);
+        }
+        Ok(())
+    }
+
+    fn unlock(&self) {
+        if let Some(lock) = &self.lock {
+            let _ = flock(lock, FlockOperation::Unlock);
+        }
     }
 }
 
-impl Count {
-    /// Holds the counted calls, with room for this many, until what is returned is dropped.
-    fn open(&self, most: usize, now: Moment, patience: Duration) -> Result<Counted<'_>, CountError> {
-        match self {
-            Self::Kept(file) => file.open(most, now, patience).map(Counted::Kept),
-            Self::Held(recent) => {
-                let mut recent = recent.lock();
-                recent.keep(most);
-                Ok(Counted::Held(recent))
-            }
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+fn hold(lock: &File) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::hint::spin_loop(),
+            result => return Ok(result?),
         }
     }
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+/// Removes files that are long out of use.
+fn sweep(folder: &Path, now: Moment) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name() != "lock").for_each(|entry| Ring::remove_if_old(&entry.path(), now));
 }
 
 /// Names may be long, and have any characters.

@@ -1,239 +1,245 @@
-//! A file with the times of the latest calls, for all processes of a person.
+//! A file with the latest calls of one count, for all processes of a person. Whoever looks at it or adds to it holds their lock.
 //!
-//! A header, and behind it a ring of times, each 8 bytes. A lock on the file covers the look and the count. A call is counted by one
-//! write of the header, after that of its time, and before the call goes on: a process that is killed between them has made no call.
+//! A header says how many slots there are. A slot has the number of a call and its time, so that one write counts a call, and one read of
+//! the next slot shows whether others have. The slots that were read are kept in memory.
 //!
-//! Times are milliseconds since the boot, which nobody can set. After another boot they are translated by the wall clock, once; what
-//! would lie in the future then was made just now.
+//! Times are milliseconds since the boot, which nobody can set. Those of another boot are translated by the wall clock when they are read;
+//! what would lie in the future was made just now.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use parking_lot::{Mutex, MutexGuard};
-use rustix::fs::{FlockOperation, flock};
+use std::time::Duration;
 
 use super::CountError;
+use super::window::Recent;
 use crate::process::Moment;
 
 const MAGIC: [u8; 8] = *b"hostler1";
-/// The length of the header, in bytes.
-const HEADER: u64 = 64;
-/// The same as an array has it.
-type HeaderBytes = [u8; 64];
-/// The length of a time, an `i64`.
-const TIME: u64 = 8;
-/// The smallest ring.
-const LEAST: u64 = 64;
-/// How long a lock that another process holds is left alone before the next look.
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// The file, opened when it is needed.
-#[derive(Debug)]
-pub(super) struct RingFile {
-    path: PathBuf,
-    /// Locked while it is looked at: a lock on the file keeps out other processes, not other threads.
-    file: Mutex<Option<File>>,
-}
-
-/// Removes the files of a folder in which nothing was counted for longer than any window.
-pub(super) fn sweep(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let Ok(file) = File::open(&path) else { continue };
-        let modified = file.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|found| found.modified().ok());
-        let is_old = modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > OLD);
-        // Who counts in it just now has it locked; who counts next sees that it is gone.
-        if is_old && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = std::fs::remove_file(&path);
-        }
-    }
-}
-
+/// The length of the header, and of a slot, in bytes.
+const SLOT: u64 = 32;
+/// A slot, or the header, as it is in the file.
+type Bytes = [u8; 32];
+/// The fewest slots.
+const LEAST: u64 = 128;
 /// How long a file is kept without a call.
 const OLD: Duration = Duration::from_hours(48);
 
-/// The first bytes of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Header {
-    /// The boot of the times, and what the wall clock was ahead of them.
-    boot: [u8; 16],
-    ahead: i64,
-    /// Where the ring is, and how many times it has room for.
-    start: u64,
+/// An open file, and what was read of it.
+#[derive(Debug)]
+pub(super) struct Ring {
+    path: PathBuf,
+    file: File,
     room: u64,
-    /// How many calls were ever counted.
-    count: u64,
+    /// The number of the next call.
+    next: u64,
+    recent: Recent,
 }
 
-/// The file, locked.
-pub(super) struct OpenRing<'a> {
-    path: &'a PathBuf,
-    file: MutexGuard<'a, Option<File>>,
-    header: Header,
+/// A counted call.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    number: u64,
+    made: Moment,
 }
 
-impl RingFile {
-    /// The file at this path.
-    pub fn at(path: PathBuf) -> Self {
-        Self { path, file: Mutex::new(None) }
-    }
+/// What stands in the slot of the next call.
+enum Next {
+    /// None of the latest.
+    Nothing,
+    /// That call.
+    Call(Slot),
+    /// Others have gone all the way round.
+    Round,
+    /// Another file is in the place of this one.
+    Moved,
+}
 
-    /// Locks the file, and gives it room for this many times.
-    pub fn open(&self, most: usize, now: Moment, patience: Duration) -> Result<OpenRing<'_>, CountError> {
-        let late = Instant::now() + patience;
-        let mut file = self.file.try_lock_until(late).ok_or(CountError::Busy)?;
-        loop {
-            self.lock(&mut file, late)?;
-            if file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|found| found.nlink() > 0)) {
-                break;
+/// The number in the slot of the next call if another file is in the place of this one. Calls have lower ones.
+const MOVED: u64 = u64::MAX / 2;
+
+impl Ring {
+    /// The file at this path, with room for this many calls. It is made if it is not there, or cannot be read.
+    pub fn open(path: &Path, most: usize, now: Moment) -> Result<Self, CountError> {
+        let mut ring = match Self::read(path, now) {
+            Ok((ring, true)) => ring,
+            // Translated once, so that a call does not stay young for as long as the wall clock is behind.
+            Ok((mut ring, false)) => {
+                ring.renew(ring.room, now)?;
+                ring
             }
-            // It was removed: others count in another one.
-            *file = None;
-        }
-        let header = Header { boot: now.boot, ahead: now.wall - now.since_boot, start: HEADER, room: 0, count: 0 };
-        let mut ring = OpenRing { path: &self.path, file, header };
-        ring.read()?;
-        if ring.header.boot != now.boot || ring.header.room < most as u64 {
-            ring.renew(most as u64, now)?;
-        }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path, LEAST, &[])?,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                tracing::warn!("{} cannot be read; its rate is counted anew", path.display());
+                Self::make(path, LEAST, &[])?
+            }
+            Err(source) => return Err(CountError::of(path, source)),
+        };
+        ring.make_room(most, now)?;
         Ok(ring)
     }
 
-    fn lock(&self, file: &mut Option<File>, late: Instant) -> Result<(), CountError> {
-        let failed = |source| CountError::System { path: self.path.clone(), source };
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
-        let file = match file {
-            Some(file) => file,
-            none => none.insert(options.open(&self.path).map_err(failed)?),
-        };
+    /// Reads what others have counted, and makes room for this many calls.
+    pub fn look(&mut self, most: usize, now: Moment) -> Result<&Recent, CountError> {
         loop {
-            match flock(&*file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(()),
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if Instant::now() < late => {
-                    std::thread::sleep(PAUSE);
+            match self.next().map_err(|source| CountError::of(&self.path, source))? {
+                Next::Nothing => break,
+                Next::Call(slot) => {
+                    self.recent.add(slot.since_boot(now));
+                    self.next += 1;
                 }
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => return Err(CountError::Busy),
-                Err(error) => return Err(failed(error.into())),
+                Next::Round | Next::Moved => *self = Self::open(&self.path, most, now)?,
             }
         }
-    }
-}
-
-impl OpenRing<'_> {
-    /// The time of the newest call but so many; 1 for the newest.
-    pub fn newest(&self, number: usize) -> Result<Option<i64>, CountError> {
-        let number = number as u64;
-        match self.header.count.checked_sub(number).filter(|_| number <= self.header.room) {
-            None => Ok(None),
-            Some(index) => self.time(index).map(Some),
-        }
+        self.make_room(most, now)?;
+        Ok(&self.recent)
     }
 
-    /// Counts a call.
-    pub fn add(&mut self, now: Moment) -> Result<(), CountError> {
-        self.write(self.place(self.header.count), &now.since_boot.to_le_bytes())?;
-        self.header.count = self.header.count.saturating_add(1);
-        self.header.ahead = now.wall - now.since_boot;
-        self.write(0, &self.header.to_bytes())
-    }
-
-    fn read(&mut self) -> Result<(), CountError> {
-        let mut bytes: HeaderBytes = [0; 64];
-        let length = self.file().metadata().map_err(|source| self.failed(source))?.len();
-        if length == 0 {
-            return Ok(());
-        }
-        let whole = self.file().read_exact_at(&mut bytes, 0).ok().and_then(|()| Header::of(&bytes, length));
-        if let Some(header) = whole {
-            self.header = header;
-        } else {
-            tracing::warn!("{} cannot be read; its rate is counted anew", self.path.display());
-        }
+    /// Counts a call. Whoever calls this has looked.
+    pub fn add(&mut self, made: Moment) -> Result<(), CountError> {
+        let slot = Slot { number: self.next, made };
+        self.file.write_all_at(&slot.to_bytes(), self.place()).map_err(|source| CountError::of(&self.path, source))?;
+        self.recent.add(made.since_boot);
+        self.next += 1;
         Ok(())
     }
 
-    /// Writes the times that count into a ring with more room, or in terms of this boot. The one in force is replaced by the last write.
-    fn renew(&mut self, most: u64, now: Moment) -> Result<(), CountError> {
-        let old = self.header;
-        let kept = old.count.min(old.room);
-        let room = most.next_power_of_two().max(LEAST).max(old.room);
-        let behind = old.start + old.room * TIME;
-        let start = if old.start >= HEADER + room * TIME { HEADER } else { behind };
-        let mut times = Vec::new();
-        for index in old.count - kept..old.count {
-            let time = self.time(index)?;
-            let is_same = old.boot == now.boot;
-            let age = if is_same { 0 } else { now.wall.saturating_sub(time.saturating_add(old.ahead)).max(0) };
-            times.extend_from_slice(&if is_same { time } else { now.since_boot.saturating_sub(age) }.to_le_bytes());
+    /// Whether the file is still there.
+    pub fn is_there(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.nlink() > 0)
+    }
+
+    /// Removes the file if nothing was counted in it for longer than any window.
+    pub fn remove_if_old(path: &Path, now: Moment) {
+        let modified = std::fs::metadata(path).and_then(|found| found.modified()).ok();
+        let is_old = modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > OLD);
+        if is_old
+            && let Ok((ring, _)) = Self::read(path, now)
+            && ring.mark_moved().is_ok()
+        {
+            let _ = std::fs::remove_file(path);
         }
-        self.write(start, &times)?;
-        // A header is whole only in a file that has all of its ring.
-        let failed = |source| CountError::System { path: self.path.clone(), source };
-        let length = self.file().metadata().map_err(failed)?.len();
-        self.file().set_len(length.max(start + room * TIME)).map_err(failed)?;
-        self.header = Header { boot: now.boot, ahead: now.wall - now.since_boot, start, room, count: kept };
-        self.write(0, &self.header.to_bytes())
     }
 
-    fn time(&self, index: u64) -> Result<i64, CountError> {
-        let mut bytes = [0; 8];
-        self.file().read_exact_at(&mut bytes, self.place(index)).map_err(|source| self.failed(source))?;
-        Ok(i64::from_le_bytes(bytes))
+    /// A file with these calls, in place of what is there.
+    fn make(path: &Path, room: u64, calls: &[Moment]) -> Result<Self, CountError> {
+        let mut header: Bytes = [0; 32];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..16].copy_from_slice(&room.to_le_bytes());
+        let mut bytes = header.to_vec();
+        let mut recent = Recent::with_room(usize::try_from(room).unwrap_or(usize::MAX));
+        for (number, made) in (0..).zip(calls) {
+            bytes.extend_from_slice(&Slot { number, made: *made }.to_bytes());
+            recent.add(made.since_boot);
+        }
+        let made = whole_file(path, &bytes, SLOT + room * SLOT);
+        let file = made.map_err(|source| CountError::of(path, source))?;
+        Ok(Self { path: path.to_owned(), file, room, next: calls.len() as u64, recent })
     }
 
-    fn place(&self, index: u64) -> u64 {
-        self.header.start + index % self.header.room.max(1) * TIME
+    /// What is in the file, and whether all of it is of this boot.
+    fn read(path: &Path, now: Moment) -> io::Result<(Self, bool)> {
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+        let broken = || io::Error::from(io::ErrorKind::InvalidData);
+        let length = file.metadata()?.len();
+        let room = (length / SLOT).checked_sub(1).filter(|room| *room > 0).ok_or_else(broken)?;
+        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        file.read_exact_at(&mut bytes, 0)?;
+        let (parts, rest) = bytes.as_chunks::<32>();
+        let is_whole = rest.is_empty() && parts[0][..8] == MAGIC && parts[0][8..16] == room.to_le_bytes();
+        if !is_whole {
+            return Err(broken());
+        }
+        let mut slots: Vec<Slot> = parts[1..].iter().filter_map(Slot::of).filter(|slot| slot.number < MOVED).collect();
+        slots.sort_unstable_by_key(|slot| slot.number);
+        let next = slots.last().map_or(0, |last| last.number + 1);
+        let mut recent = Recent::with_room(usize::try_from(room).unwrap_or(usize::MAX));
+        for slot in &slots {
+            recent.add(slot.since_boot(now));
+        }
+        let ring = Self { path: path.to_owned(), file, room, next, recent };
+        // Who wrote that it has moved died before it had.
+        if matches!(ring.next()?, Next::Moved) {
+            ring.file.write_all_at(&[0; 32], ring.place())?;
+        }
+        let is_of_this_boot = slots.iter().all(|slot| slot.made.boot == now.boot);
+        Ok((ring, is_of_this_boot))
     }
 
-    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), CountError> {
-        self.file().write_all_at(bytes, at).map_err(|source| self.failed(source))
+    fn make_room(&mut self, most: usize, now: Moment) -> Result<(), CountError> {
+        let most = most as u64;
+        if self.room < most { self.renew(most.next_power_of_two(), now) } else { Ok(()) }
     }
 
-    #[expect(clippy::expect_used, reason = "it is opened before this is made")]
-    fn file(&self) -> &File {
-        self.file.as_ref().expect("it is open")
+    /// Puts another file with the same calls in place of this one.
+    fn renew(&mut self, room: u64, now: Moment) -> Result<(), CountError> {
+        // Others look at the new one from here on; should this process die before that is there, they find the old one again.
+        self.mark_moved().map_err(|source| CountError::of(&self.path, source))?;
+        let wall = |time: i64| now.wall.saturating_sub(now.since_boot.saturating_sub(time));
+        let calls = self.recent.times().map(|time| Moment { boot: now.boot, since_boot: time, wall: wall(time) });
+        *self = Self::make(&self.path, room, &calls.collect::<Vec<_>>())?;
+        Ok(())
     }
 
-    fn failed(&self, source: io::Error) -> CountError {
-        CountError::System { path: self.path.clone(), source }
+    fn mark_moved(&self) -> io::Result<()> {
+        let slot = Slot { number: MOVED, made: Moment::default() };
+        self.file.write_all_at(&slot.to_bytes(), self.place())
+    }
+
+    fn next(&self) -> io::Result<Next> {
+        let mut bytes: Bytes = [0; 32];
+        self.file.read_exact_at(&mut bytes, self.place())?;
+        Ok(match Slot::of(&bytes) {
+            Some(slot) if slot.number == MOVED => Next::Moved,
+            Some(slot) if slot.number == self.next => Next::Call(slot),
+            Some(slot) if slot.number > self.next && slot.number < MOVED => Next::Round,
+            _ => Next::Nothing,
+        })
+    }
+
+    fn place(&self) -> u64 {
+        SLOT + self.next % self.room * SLOT
     }
 }
 
-impl Drop for OpenRing<'_> {
-    fn drop(&mut self) {
-        if let Some(file) = &*self.file {
-            let _ = flock(file, FlockOperation::Unlock);
-        }
-    }
-}
-
-impl Header {
-    fn of(bytes: &HeaderBytes, length: u64) -> Option<Self> {
-        let number = |at: usize| bytes[at..at + 8].try_into().map(u64::from_le_bytes).ok();
-        let header = Self {
-            boot: bytes[8..24].try_into().ok()?,
-            ahead: number(24)?.cast_signed(),
-            start: number(32)?,
-            room: number(40)?,
-            count: number(48)?,
-        };
-        let end = header.room.checked_mul(TIME)?.checked_add(header.start)?;
-        (bytes[..8] == MAGIC && header.start >= HEADER && header.room > 0 && end <= length).then_some(header)
+impl Slot {
+    /// `None` if nothing was written there.
+    fn of(bytes: &Bytes) -> Option<Self> {
+        let (words, _) = bytes.as_chunks::<8>();
+        let [number, boot, since_boot, wall] = *words else { return None };
+        let [since_boot, wall] = [since_boot, wall].map(i64::from_le_bytes);
+        let made = Moment { boot: u64::from_le_bytes(boot), since_boot, wall };
+        u64::from_le_bytes(number).checked_sub(1).map(|number| Self { number, made })
     }
 
-    fn to_bytes(self) -> HeaderBytes {
-        let mut bytes: HeaderBytes = [0; 64];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..24].copy_from_slice(&self.boot);
-        bytes[24..32].copy_from_slice(&self.ahead.to_le_bytes());
-        bytes[32..40].copy_from_slice(&self.start.to_le_bytes());
-        bytes[40..48].copy_from_slice(&self.room.to_le_bytes());
-        bytes[48..56].copy_from_slice(&self.count.to_le_bytes());
+    fn to_bytes(self) -> Bytes {
+        let Moment { boot, since_boot, wall } = self.made;
+        let mut bytes: Bytes = [0; 32];
+        bytes[..8].copy_from_slice(&(self.number + 1).to_le_bytes());
+        bytes[8..16].copy_from_slice(&boot.to_le_bytes());
+        bytes[16..24].copy_from_slice(&since_boot.to_le_bytes());
+        bytes[24..].copy_from_slice(&wall.to_le_bytes());
         bytes
     }
+
+    /// When it was, in terms of this boot.
+    fn since_boot(&self, now: Moment) -> i64 {
+        if self.made.boot == now.boot {
+            return self.made.since_boot;
+        }
+        now.since_boot.saturating_sub(now.wall.saturating_sub(self.made.wall).max(0))
+    }
+}
+
+/// Puts a file with these first bytes and this length in place, so that nobody finds half of it.
+fn whole_file(path: &Path, bytes: &[u8], length: u64) -> io::Result<File> {
+    let fresh = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(&fresh)?;
+    file.write_all_at(bytes, 0)?;
+    file.set_len(length)?;
+    std::fs::rename(&fresh, path)?;
+    Ok(file)
 }

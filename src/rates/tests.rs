@@ -13,7 +13,7 @@ use crate::policy::{Rules, Scope};
 const HOUR: i64 = 3_600_000;
 
 fn at(since_boot: i64) -> Moment {
-    Moment { boot: [1; 16], since_boot, wall: 1_000_000_000_000 + since_boot }
+    Moment { boot: 1, since_boot, wall: 1_000_000_000_000 + since_boot }
 }
 
 fn rate(most: usize, window: Option<Duration>) -> Rate {
@@ -109,12 +109,11 @@ fn another_boot_and_a_wall_clock_that_is_set_change_nothing_that_helps() {
     }
     // Twenty minutes later, after another boot.
     let wall = at(HOUR * 9).wall;
-    let booted =
-        |minutes: i64| Moment { boot: [2; 16], since_boot: minutes * 60_000, wall: wall + (20 + minutes) * 60_000 };
+    let booted = |minutes: i64| Moment { boot: 2, since_boot: minutes * 60_000, wall: wall + (20 + minutes) * 60_000 };
     assert!(!takes(&in_folder(folder.path()), &of, booted(39)));
     assert!(takes(&in_folder(folder.path()), &of, booted(40)));
     // A third boot with a clock of the past: as if they were made just now, and not for longer than that.
-    let past = |since_boot| Moment { boot: [3; 16], since_boot, wall: 0 };
+    let past = |since_boot| Moment { boot: 3, since_boot, wall: 0 };
     assert!(!takes(&in_folder(folder.path()), &of, past(10)));
     assert!(takes(&in_folder(folder.path()), &of, past(10 + HOUR)));
 }
@@ -134,7 +133,7 @@ fn a_limit_that_is_raised_keeps_what_was_counted() {
         };
         assert_eq!(made, most.saturating_sub(before), "at most {most}");
     }
-    assert!(std::fs::metadata(file(folder.path())).unwrap().len() < 200_000);
+    assert!(std::fs::metadata(file(folder.path())).unwrap().len() < 300_000);
 }
 
 #[test]
@@ -171,17 +170,55 @@ fn a_file_that_is_removed_or_broken_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
     let (rates, of) = (in_folder(folder.path()), hourly(1));
     assert!(takes(&rates, &of, at(0)) && !takes(&rates, &of, at(0)));
-    std::fs::remove_file(file(folder.path())).unwrap();
-    assert!(takes(&rates, &of, at(0)));
-    assert!(!takes(&in_folder(folder.path()), &of, at(0)), "both count in the one that is there");
+    std::fs::remove_dir_all(folder.path().join("rates")).unwrap();
+    std::fs::create_dir(folder.path().join("rates")).unwrap();
+    assert!(takes(&rates, &of, at(LOOK)));
+    assert!(!takes(&in_folder(folder.path()), &of, at(LOOK)), "both count in the one that is there");
     let whole = std::fs::read(file(folder.path())).unwrap();
     let mut much = whole.clone();
-    much[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
-    for broken in [b"short".to_vec(), vec![0xff; 600], much, whole[..100].to_vec()] {
+    much[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+    for broken in [Vec::new(), b"short".to_vec(), vec![0xff; 640], much, whole[..100].to_vec()] {
         std::fs::write(file(folder.path()), &broken).unwrap();
         assert!(takes(&in_folder(folder.path()), &of, at(0)), "{broken:?}");
         assert!(!takes(&in_folder(folder.path()), &of, at(0)), "{broken:?}");
     }
+    // Numbers and times that nobody wrote.
+    let mut odd = whole;
+    odd[32..].fill(0xff);
+    std::fs::write(file(folder.path()), &odd).unwrap();
+    let rates = in_folder(folder.path());
+    assert!(takes(&rates, &of, at(0)) && !takes(&rates, &of, at(0)));
+}
+
+#[test]
+fn others_that_went_all_the_way_round_and_others_that_made_room_are_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (in_folder(folder.path()), in_folder(folder.path()));
+    let of = hourly(100);
+    assert!(takes(&first, &of, at(0)) && takes(&second, &of, at(0)));
+    let made = (1..400).filter(|step| takes(&second, &of, at(step * HOUR / 50))).count();
+    assert_eq!(made, 399, "fifty in an hour, so all");
+    assert!(takes(&first, &of, at(400 * HOUR / 50)));
+    let more = (0..60).filter(|_| takes(&first, &of, at(400 * HOUR / 50))).count();
+    assert_eq!(more, 50, "with the fifty of the other");
+    let more = (0..1000).filter(|_| takes(&second, &hourly(900), at(400 * HOUR / 50))).count();
+    assert_eq!(more, 800);
+    assert!(!takes(&first, &hourly(900), at(400 * HOUR / 50)), "it has moved");
+}
+
+#[test]
+fn who_dies_while_it_makes_room_leaves_the_counts_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rates, of) = (in_folder(folder.path()), hourly(3));
+    assert!(takes(&rates, &of, at(0)) && takes(&rates, &of, at(0)));
+    let moved = (u64::MAX / 2 + 1).to_le_bytes();
+    let written = std::fs::File::options().write(true).open(file(folder.path())).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&written, &moved, 32 + 2 * 32).unwrap();
+    for rates in [rates, in_folder(folder.path())] {
+        assert!(rates.look(&of, 1, at(0), Duration::ZERO).unwrap() == [Turn::Now]);
+    }
+    let rates = in_folder(folder.path());
+    assert!(takes(&rates, &of, at(0)) && !takes(&rates, &of, at(0)));
 }
 
 #[test]
@@ -198,7 +235,7 @@ fn who_holds_the_lock_is_waited_for_and_then_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (rates, of) = (in_folder(folder.path()), hourly(9));
     assert!(takes(&rates, &of, at(0)));
-    let other = std::fs::File::open(file(folder.path())).unwrap();
+    let other = std::fs::File::open(folder.path().join("rates/lock")).unwrap();
     rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
     assert!(matches!(rates.take(&of, 1, at(0), Duration::from_millis(5)), Err(CountError::Busy)));
     let waiting = std::thread::scope(|scope| {
