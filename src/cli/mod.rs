@@ -16,6 +16,7 @@ mod install;
 mod kept_calls;
 mod list;
 mod logs;
+mod mode;
 mod new;
 mod options;
 mod policy;
@@ -197,6 +198,7 @@ async fn run(
             let open = |wanted: &ConfigOptions, folder: &Path| self::open(&options, wanted, folder, || None);
             replay::run(args, &environment, &asked, &directory, open).await
         }
+        Command::Mode(args) => mode::run(args, &asked, &directory),
         Command::Policy(args) => policy::run(&open()?, args, &directory).await,
         Command::Token(args) => http::token(args, &environment),
         Command::Logs(args) => logs::run(args, &environment),

@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
@@ -16,6 +16,7 @@ use super::control::ControlSettings;
 use super::declared_policy::{DeclaredPolicy, Mode};
 use super::environment::Environment;
 use super::journal::JournalSettings;
+use super::kept_mode::KeptMode;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::section::{Section, Source};
@@ -91,10 +92,14 @@ pub struct Config {
     pub ignore: Option<Setting<Vec<String>>>,
     /// Where secrets are.
     pub secrets: BTreeMap<String, Setting<SecretSource>>,
-    /// `[policy]`: the rules for every tool, and the mode to begin in.
+    /// `[policy]`: the rules for every tool.
     pub policy: DeclaredPolicy,
-    /// The mode to begin in.
+    /// The mode in force.
     pub mode: Setting<Mode>,
+    /// When its files began to be read; `None` if there are none.
+    began: Option<SystemTime>,
+    /// The mode of the files, and the one that a person has set over it.
+    pub kept_mode: Option<(Setting<Mode>, KeptMode)>,
     /// `[category.NAME]`: the rules for the tools of a category.
     pub categories: BTreeMap<String, DeclaredPolicy>,
     /// `[tool]`: for every tool.
@@ -130,6 +135,7 @@ fn list(problems: &[Problem]) -> String {
 impl Config {
     /// Reads the configuration of a directory: the project's file over the user's.
     pub fn load(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
+        let began = SystemTime::now();
         let user = environment::user_config(&options.environment);
         let mut files: Vec<PathBuf> = user.is_file().then_some(user).into_iter().collect();
         files.extend(project_file(options, directory));
@@ -145,7 +151,49 @@ impl Config {
             offered.withheld = files.iter().chain(secrets).cloned().collect();
         }
         config.files = files;
+        config.began = Some(began);
+        config.follow_person()?;
         Ok(config)
+    }
+
+    /// Where the mode is kept that a person has set for a directory.
+    pub fn mode_file(options: &ConfigOptions, directory: &Path) -> PathBuf {
+        KeptMode::file(&options.environment, project_file(options, directory).as_deref())
+    }
+
+    /// Takes the mode that a person has set. One that cannot be read may be a stricter one.
+    fn follow_person(&mut self) -> Result<(), ConfigError> {
+        let file = Self::mode_file(&self.options, &self.directory);
+        let kept = KeptMode::read(&file).map_err(|error| ConfigError::Unreadable {
+            path: file.display().to_string(),
+            error,
+            fix: "set the mode again with `hostler mode MODE`, or run `hostler mode --clear`",
+        })?;
+        self.kept_mode = kept.map(|kept| {
+            let set = Setting { value: kept.mode, origin: Origin::Command("hostler mode") };
+            (std::mem::replace(&mut self.mode, set), kept)
+        });
+        Ok(())
+    }
+
+    /// The project's file, whether it is there or not; `None` if there is none.
+    pub fn project(&self) -> Option<PathBuf> {
+        project_file(&self.options, &self.directory)
+    }
+
+    /// How long the mode that a person has set still lasts, if it ends by itself.
+    pub fn mode_left(&self) -> Option<Duration> {
+        self.kept_mode.as_ref().and_then(|(_, kept)| kept.left())
+    }
+
+    /// Whether none of its files has changed since it was read, for all that their times say.
+    pub fn is_as_read(&self) -> bool {
+        let is_known = |file: &PathBuf| self.files.contains(file);
+        self.watched_files().iter().all(|file| match std::fs::metadata(file) {
+            // The time of a change may be a clock tick behind.
+            Ok(found) => self.began.zip(changed(&found)).is_some_and(|(began, changed)| changed < began),
+            Err(_) => !is_known(file),
+        })
     }
 
     /// Reads it again, as the files are now.
@@ -163,6 +211,7 @@ impl Config {
             project => files.extend(self.directory.ancestors().map(|folder| folder.join(FILE_NAME)).chain(project)),
         }
         files.extend(self.files.iter().cloned());
+        files.push(Self::mode_file(&self.options, &self.directory));
         files.sort();
         files.dedup();
         files
@@ -245,6 +294,8 @@ impl Config {
             secrets: read_secrets(&top.section("secrets"), variables),
             policy: DeclaredPolicy::rules(&policy),
             mode: policy.take_as("mode", rules::mode).unwrap_or(Setting::default_value(Mode::Normal)),
+            kept_mode: None,
+            began: None,
             categories: categories(&top.section("category")),
             every,
             packs,
@@ -278,6 +329,17 @@ fn categories(section: &Section<'_>) -> BTreeMap<String, DeclaredPolicy> {
 }
 
 /// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.
+/// How far the time of a change in a file may be behind.
+const TICK: Duration = Duration::from_millis(50);
+
+/// When a file was changed or put in its place, at the latest.
+fn changed(found: &Metadata) -> Option<SystemTime> {
+    let since = |whole: i64, parts: i64| {
+        Duration::new(u64::try_from(whole).unwrap_or_default(), u32::try_from(parts).unwrap_or_default())
+    };
+    SystemTime::UNIX_EPOCH.checked_add(since(found.ctime(), found.ctime_nsec()).checked_add(TICK)?)
+}
+
 fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
     let from_environment = || options.environment.path("HOSTLER_CONFIG");
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());

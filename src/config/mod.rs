@@ -7,6 +7,7 @@ pub mod declared_policy;
 pub mod effective;
 pub mod environment;
 pub mod icon;
+pub mod kept_mode;
 pub mod load;
 pub mod mcp;
 pub mod origin;

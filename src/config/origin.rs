@@ -21,6 +21,8 @@ pub enum Origin {
     Flag(&'static str),
     /// An environment variable, by its name.
     Environment(&'static str),
+    /// A person, by this command.
+    Command(&'static str),
 }
 
 /// A line of a file.
@@ -47,6 +49,7 @@ impl fmt::Display for Origin {
             Self::File(place) => write!(f, "{place}"),
             Self::Flag(name) => write!(f, "flag {name}"),
             Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Command(name) => write!(f, "`{name}`"),
         }
     }
 }
@@ -56,7 +59,7 @@ impl Origin {
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Header(place) | Self::File(place) => Some(place),
-            Self::Default | Self::Tool | Self::Flag(_) | Self::Environment(_) => None,
+            Self::Default | Self::Tool | Self::Flag(_) | Self::Environment(_) | Self::Command(_) => None,
         }
     }
 }

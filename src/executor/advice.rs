@@ -70,7 +70,7 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
         }
         Origin::Header(place) => format!("in its header ({place})"),
         Origin::File(place) => format!("at {place}, which is in force"),
-        Origin::Flag(_) | Origin::Environment(_) => format!("where it is set ({origin})"),
+        Origin::Flag(_) | Origin::Environment(_) | Origin::Command(_) => format!("where it is set ({origin})"),
     }
 }
 

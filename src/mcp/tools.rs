@@ -75,9 +75,9 @@ struct List<'a> {
     next_cursor: Option<&'a str>,
 }
 
-/// Every tool that can be called, in the order of names: the same catalogue gives the same list.
+/// Every tool that can be called in the mode in force, in the order of names: the same catalogue gives the same list.
 fn list(catalogue: &Catalogue, envelope: bool) -> Vec<Shown<'_>> {
-    let mut tools: Vec<Shown<'_>> = catalogue.ready().map(|tool| describe(tool, envelope)).collect();
+    let mut tools: Vec<Shown<'_>> = catalogue.offered().map(|tool| describe(tool, envelope)).collect();
     tools.sort_by(|left, right| left.name.cmp(right.name));
     tools
 }

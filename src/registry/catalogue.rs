@@ -13,6 +13,7 @@ use super::last_good::StandIns;
 use super::live::Stamps;
 use super::lookup::NotFound;
 use crate::config::builtin::ALIASES;
+use crate::config::declared_policy::Mode;
 use crate::config::icon::resolved;
 use crate::config::origin::Setting;
 use crate::config::tool::LargeResult;
@@ -166,6 +167,8 @@ pub struct Catalogue {
     pub prompts: Vec<Arc<Tool>>,
     /// Folders that could not be read.
     pub problems: Vec<FolderProblem>,
+    /// The mode in force.
+    pub mode: Mode,
     by_name: HashMap<String, usize>,
 }
 
@@ -182,7 +185,7 @@ impl Catalogue {
         scan.files.iter_mut().for_each(|file| name_functions(file, config));
         resolve_collisions(&mut scan.files);
         scan.problems.retain(|problem| problem.matters(&config.tools.origin));
-        let mut catalogue = Self { problems: scan.problems, ..Self::default() };
+        let mut catalogue = Self { problems: scan.problems, mode: config.mode.value, ..Self::default() };
         for file in scan.files {
             catalogue.add(Arc::new(FileEntry::new(file, config, looked, &mut stand_ins, complete)), config);
         }
@@ -251,6 +254,11 @@ impl Catalogue {
     /// Tools that can be called.
     pub fn ready(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tools.iter().filter(|tool| tool.entry.file.is_ready())
+    }
+
+    /// Tools that can be called and are allowed in the mode: what clients see.
+    pub fn offered(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.ready().filter(|tool| tool.settings.policy.allows(self.mode))
     }
 
     /// Resources that can be read.

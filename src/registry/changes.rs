@@ -71,7 +71,7 @@ fn log_entry(entry: &FileEntry, is_new: bool) {
 pub(super) fn look_alike(role: RoleKind, before: &Catalogue, after: &Catalogue) -> bool {
     // All are sorted by name.
     match role {
-        RoleKind::Tool => before.ready().map(|tool| listed(tool)).eq(after.ready().map(|tool| listed(tool))),
+        RoleKind::Tool => before.offered().map(|tool| listed(tool)).eq(after.offered().map(|tool| listed(tool))),
         RoleKind::Resource => {
             before.ready_resources().map(|one| listed(one)).eq(after.ready_resources().map(|one| listed(one)))
         }

@@ -32,6 +32,8 @@ pub enum Look {
     AtChanges,
     /// Soon, also without a change.
     Soon,
+    /// When this time is over, also without a change.
+    Within(Duration),
 }
 
 /// What else happens on the watching thread.
@@ -169,10 +171,10 @@ impl WatchThread {
                 last = Some(now);
             }
             drop(registry);
-            let waited = if self.polls || look == Look::Soon {
-                self.rings.recv_timeout(POLL)
-            } else {
-                self.rings.recv().map_err(Into::into)
+            let waited = match look {
+                Look::Within(wait) if !self.polls || wait < POLL => self.rings.recv_timeout(wait),
+                Look::AtChanges if !self.polls => self.rings.recv().map_err(Into::into),
+                _ => self.rings.recv_timeout(POLL),
             };
             match waited {
                 Ok(()) => self.wait_for_quiet(),

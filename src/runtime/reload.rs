@@ -41,7 +41,7 @@ impl Changes {
             tokio: Handle::try_current().ok(),
             sources: Sources::in_cache(&environment::cache(&config.environment)),
             added,
-            seen: Mutex::new(stamps(&config)),
+            seen: Mutex::new(as_read(&config)),
             emptied: Mutex::default(),
         }
     }
@@ -75,8 +75,9 @@ impl Follower for Changes {
             // Stamps are taken before reading, and of other files once others are in force.
             let config = service.config();
             let now = stamps(&config);
-            if *seen == now {
-                return Look::AtChanges;
+            let left = config.mode_left();
+            if *seen == now && !left.is_some_and(|left| left.is_zero()) {
+                return left.map_or(Look::AtChanges, Look::Within);
             }
             let mut emptied = self.emptied.lock();
             if !config.files.iter().all(|file| is_filled(file))
@@ -112,6 +113,12 @@ impl Follower for Changes {
 /// Whether a file is missing or has contents.
 fn is_filled(file: &Path) -> bool {
     std::fs::metadata(file).map_or(true, |about| about.len() > 0)
+}
+
+/// What the files looked like when they were read. What changed since then is seen at the first look.
+fn as_read(config: &Config) -> Stamps {
+    let now = stamps(config);
+    if config.is_as_read() { now } else { Stamps::default() }
 }
 
 fn stamps(config: &Config) -> Stamps {

@@ -16,7 +16,7 @@ pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind, Open, Remove, Rpc,
     Serve, Show, Status, Token, Warm,
 };
-pub(super) use self::policy::{Policy, PolicyOf};
+pub(super) use self::policy::{Policy, PolicyOf, SetMode};
 use super::arguments;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
@@ -99,6 +99,9 @@ pub(super) enum Command {
     /// Show the rules for tools, and what they decide about a call
     #[command(after_help = help(include_str!("../help/policy.txt")))]
     Policy(Policy),
+    /// Show the mode that tools are called in, or set another one
+    #[command(after_help = help(include_str!("../help/mode.txt")))]
+    Mode(SetMode),
     /// Print what the shared hostler logs and what its tools write
     Logs(Logs),
     /// Watch the shared hostler on a terminal: its workers, calls, rates and events; cancel and restart by key
@@ -129,7 +132,7 @@ pub(super) enum Command {
 impl Command {
     /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
-        let none = matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_));
+        let none = matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Mode(_) | Self::Completions(_));
         !none
             && !matches!(
                 self,

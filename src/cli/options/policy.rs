@@ -1,11 +1,12 @@
 //! The options of `hostler policy`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-use super::commands::modes;
+use super::commands::{limit, modes};
 use crate::cli::complete;
 use crate::config::declared_policy::Mode;
 
@@ -16,6 +17,26 @@ pub(in crate::cli) struct Policy {
     pub what: Option<PolicyOf>,
     /// Print JSON
     #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// `hostler mode`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SetMode {
+    /// The mode to set
+    #[arg(ignore_case = true, value_parser = modes(), conflicts_with = "clear")]
+    pub mode: Option<Mode>,
+    /// End it after this time: 30m, 1h, 2d
+    #[arg(long = "for", value_name = "DURATION", value_parser = limit, requires = "mode")]
+    pub lasts: Option<Duration>,
+    /// Why it is set; `hostler mode` shows it
+    #[arg(long, value_name = "TEXT", requires = "mode")]
+    pub reason: Option<String>,
+    /// Go back to the mode in hostler.toml
+    #[arg(long)]
+    pub clear: bool,
+    /// Print JSON
+    #[arg(long)]
     pub json: bool,
 }
 

@@ -1,0 +1,75 @@
+//! `hostler mode`: the mode in force, and setting another one.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use humantime::format_duration;
+use serde_json::json;
+
+use super::options::SetMode;
+use super::style::{self, Refusal};
+use crate::config::declared_policy::Mode;
+use crate::config::kept_mode::KeptMode;
+use crate::config::origin::Setting;
+use crate::config::value::Word;
+use crate::config::{Config, ConfigOptions};
+use crate::process::is_marked;
+
+pub(super) fn run(args: &SetMode, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, Refusal> {
+    let file = Config::mode_file(wanted, directory);
+    if (args.clear || args.mode.is_some()) && is_marked(&wanted.environment) {
+        return Err(Refusal::new("a tool may not set the mode", "set it from a terminal that no tool has started"));
+    }
+    let failed = |error| Refusal::io(format!("cannot write {}", file.display()), error);
+    if args.clear {
+        // It may be what makes the configuration unusable.
+        KeptMode::remove(&file).map_err(failed)?;
+    }
+    if let Some(mode) = args.mode {
+        KeptMode::new(mode, args.lasts, args.reason.clone()).write(&file).map_err(failed)?;
+    }
+    let config = Config::load(wanted, directory)?;
+    show(&config, args.json);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(config: &Config, is_json: bool) {
+    let kept = config.kept_mode.as_ref();
+    let of_files = kept.map_or(&config.mode, |(of_files, _)| of_files);
+    let counts_for = config
+        .project()
+        .map_or_else(|| "sessions without a hostler.toml".to_owned(), |file| file.display().to_string());
+    if is_json {
+        let kept = kept.map(|(_, kept)| kept);
+        return style::answer_json(&json!({
+            "mode": config.mode.value.word(),
+            "origin": config.mode.origin.to_string(),
+            "counts_for": counts_for,
+            "since_ms": kept.map(|kept| kept.since_ms),
+            "until_ms": kept.and_then(|kept| kept.until_ms),
+            "reason": kept.and_then(|kept| kept.reason.as_deref()),
+            "otherwise": {"mode": of_files.value.word(), "origin": of_files.origin.to_string()},
+        }));
+    }
+    let mut rows = vec![row("mode", &named(&config.mode)), row("counts for", &counts_for)];
+    if let Some((_, kept)) = kept {
+        let until = kept.left().map(|left| format!(", for another {}", seconds(left))).unwrap_or_default();
+        rows.push(row("set", &format!("{} ago{until}", seconds(kept.age()))));
+        rows.extend(kept.reason.iter().map(|reason| row("reason", reason)));
+        rows.push(row("otherwise", &named(of_files)));
+    }
+    style::answer(&style::table(&rows, style::terminal_width()));
+}
+
+fn named(mode: &Setting<Mode>) -> String {
+    format!("{} ({})", mode.value.word().to_uppercase(), mode.origin)
+}
+
+fn row(name: &str, value: &str) -> Vec<String> {
+    vec![name.to_owned(), style::plain(value)]
+}
+
+fn seconds(time: Duration) -> String {
+    format_duration(Duration::from_secs(time.as_secs())).to_string()
+}

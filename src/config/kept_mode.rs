@@ -1,0 +1,98 @@
+//! The mode that a person has set, which counts over the one in the configuration until it is cleared or its time is over. It is kept in a
+//! file for each project file, and one for all that has none.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::declared_policy::Mode;
+use super::environment::{Environment, state};
+
+/// A mode that a person has set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptMode {
+    /// The mode.
+    pub mode: Mode,
+    /// When it was set, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// When it ends, likewise; `None` if somebody has to end it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// Why it was set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl KeptMode {
+    /// A mode from now on.
+    pub fn new(mode: Mode, lasts: Option<Duration>, reason: Option<String>) -> Self {
+        let since_ms = now_ms();
+        let until = |lasts: Duration| since_ms.saturating_add(u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
+        Self { mode, since_ms, until_ms: lasts.map(until), reason }
+    }
+
+    /// Where it is kept for a project file, or for everything without one.
+    pub fn file(environment: &Environment, project: Option<&Path>) -> PathBuf {
+        let name = project.map_or_else(
+            || "person".to_owned(),
+            |path| {
+                let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+                digest.iter().take(16).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+            },
+        );
+        state(environment).join("modes").join(format!("{name}.json"))
+    }
+
+    /// What is kept there, unless its time is over.
+    pub fn read(file: &Path) -> io::Result<Option<Self>> {
+        let text = match std::fs::read(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let kept: Self = serde_json::from_slice(&text)?;
+        Ok(Some(kept).filter(|kept| !kept.left().is_some_and(|left| left.is_zero())))
+    }
+
+    /// How long it still lasts, if it ends by itself.
+    pub fn left(&self) -> Option<Duration> {
+        self.until_ms.map(|until| Duration::from_millis(until.saturating_sub(now_ms())))
+    }
+
+    /// How long ago it was set.
+    pub fn age(&self) -> Duration {
+        Duration::from_millis(now_ms().saturating_sub(self.since_ms))
+    }
+
+    /// Keeps it there, in place of another one.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let fresh = file.with_extension(format!("new-{}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        options.open(&fresh)?.write_all(&serde_json::to_vec(self)?)?;
+        std::fs::rename(&fresh, file)
+    }
+
+    /// Ends it. Whether there was one.
+    pub fn remove(file: &Path) -> io::Result<bool> {
+        match std::fs::remove_file(file) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+"""`hostler mode`: a mode that a person sets is in force at once, outlives hostler, ends by itself, and no tool sets it."""
+
+import json
+import os
+import unittest
+
+from harness import config_file, environment, eventually, run, scratch, write_tool
+from wire import Wire, call, request
+
+CHANGED = "notifications/tools/list_changed"
+TOOL = "def look() -> str:\n    return 'seen'\n\ndef change() -> str:\n    return 'done'\n"
+RULES = '[tool."a.change"]\nallowed_modes = ["NORMAL", "recovery"]\n'
+SETS = '''
+import os, subprocess
+def set_it(hostler: str, config: str) -> list:
+    """Sets the mode."""
+    done = subprocess.run([hostler, "--config", config, "mode", "NORMAL"], capture_output=True, text=True)
+    return [done.returncode, done.stderr]
+'''
+
+
+class Modes(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        self.tools = self.folder / "tools"
+        write_tool(self.tools, "a", TOOL)
+        self.config = config_file(self.folder, RULES)
+        self.env = environment(XDG_STATE_HOME=str(self.folder / "state"))
+        self.number = 0
+
+    def hostler(self, *words, code=0, **options):
+        options = {"env": self.env, "cwd": self.folder, **options}
+        done = run("--config", str(self.config), "--tools", str(self.tools), *words, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def mode(self, *words):
+        return json.loads(self.hostler("mode", *words, "--json").stdout)
+
+    def open(self):
+        wire = Wire(self.tools, cwd=self.folder, arguments=("--config", str(self.config)), env=self.env)
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        return wire
+
+    def names(self, wire):
+        self.number += 1
+        wire.send(request(self.number, "tools/list"))
+        return [tool["name"] for tool in wire.answer(self.number)["result"]["tools"]]
+
+    def outcome(self, wire, tool):
+        self.number += 1
+        wire.send(call(self.number, tool))
+        result = wire.answer(self.number)["result"]
+        return result["_meta"]["hostler/outcome"]["error"]["message"] if result.get("isError") else "allowed"
+
+    def test_a_mode_is_in_force_at_once_and_clients_hear_of_it(self):
+        wire = self.open()
+        self.assertEqual((self.names(wire), self.outcome(wire, "a_change")), (["a_change", "a_look"], "allowed"))
+        self.mode("Lockdown", "--reason", "a key has leaked")
+        wire.until(CHANGED)
+        self.assertEqual(self.names(wire), ["a_look"])
+        self.assertIn("Tool not allowed in LOCKDOWN mode", self.outcome(wire, "a_change"))
+        self.assertEqual(self.outcome(wire, "a_look"), "allowed")
+        self.mode("RECOVERY")
+        wire.until(CHANGED)
+        self.assertEqual((self.names(wire), self.outcome(wire, "a_change")), (["a_change", "a_look"], "allowed"))
+
+    def test_it_outlives_hostler_and_counts_for_its_project_alone(self):
+        self.assertEqual(self.mode()["mode"], "normal")
+        set_to = self.mode("lockdown", "--reason", "why")
+        self.assertEqual((set_to["mode"], set_to["origin"], set_to["reason"]), ("lockdown", "`hostler mode`", "why"))
+        self.assertEqual(set_to["otherwise"], {"mode": "normal", "origin": "default"})
+        self.assertEqual(self.names(self.open()), ["a_look"])
+        self.assertEqual(self.hostler("call", "a.change", code=4).stdout, "")
+        shown = json.loads(self.hostler("policy", "--json").stdout)
+        self.assertEqual(shown["mode"], {"value": "lockdown", "origin": "`hostler mode`"})
+        self.assertEqual(json.loads(run("mode", "--json", env=self.env, cwd=scratch(self)).stdout)["mode"], "normal")
+        below = self.folder / "below"
+        below.mkdir()
+        (self.folder / "link.toml").symlink_to(self.config)
+        linked = run("--config", "../link.toml", "mode", "--json", env=self.env, cwd=below)
+        self.assertEqual(json.loads(linked.stdout)["mode"], "lockdown", "by whatever name the file goes")
+        self.assertEqual(self.mode("--clear")["mode"], "normal")
+        self.assertEqual(self.names(self.open()), ["a_change", "a_look"])
+
+    def test_it_ends_when_its_time_is_over(self):
+        wire = self.open()
+        self.mode("degraded", "--for", "1s500ms")
+        wire.until(CHANGED)
+        self.assertEqual(self.names(wire), ["a_look"])
+        wire.until(CHANGED)
+        self.assertEqual((self.names(wire), self.mode()["mode"]), (["a_change", "a_look"], "normal"))
+
+    def test_a_mode_that_cannot_be_read_is_not_forgotten(self):
+        self.mode("lockdown")
+        wire = self.open()
+        file, = (self.folder / "state/hostler/modes").iterdir()
+        self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+        file.write_text("{")
+        wire.send(call(77, "a_change"))
+        self.assertTrue(wire.answer(77)["result"]["isError"], "the last one stays")
+        self.assertIn("hostler mode --clear", self.hostler("list", code=2).stderr)
+        self.assertEqual(self.mode("--clear")["mode"], "normal")
+        eventually(lambda: self.outcome(wire, "a_change") == "allowed", "it is cleared")
+
+    def test_no_tool_sets_it(self):
+        write_tool(self.tools, "b", SETS)
+        self.mode("lockdown")
+        wire = self.open()
+        wire.send(call(5, "b_set_it", hostler=os.environ["HOSTLER_BIN"], config=str(self.config)))
+        status, said = wire.answer(5)["result"]["structuredContent"]["result"]
+        self.assertEqual(status, 2, said)
+        self.assertEqual(self.mode()["mode"], "lockdown")
+
+    def test_what_is_no_mode_or_no_time_is_refused(self):
+        for words in (["locked"], ["lockdown", "--for", "0s"], ["--for", "1h"], ["--clear", "normal"]):
+            self.hostler("mode", *words, code=2)
+        self.assertFalse((self.folder / "state/hostler/modes").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
