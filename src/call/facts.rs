@@ -29,7 +29,7 @@ pub(super) fn facts(tool: &Tool, governed: &Governed, given: &Map<String, Value>
         facts.bytes = serde_json::to_string(given).map_or(u64::MAX, |text| text.len() as u64);
     }
     if rules.judge_commands() {
-        facts.commands = arguments.commands.iter().filter_map(|argument| argument.value(given)).map(command).collect();
+        facts.commands = arguments.commands.iter().flat_map(|argument| argument.values(given)).map(command).collect();
     }
     if rules.judge_hosts() {
         facts.hosts = texts(&arguments.hosts).into_iter().map(host).collect();

@@ -14,11 +14,11 @@ use crate::config::kept_mode::KeptMode;
 use crate::config::origin::Setting;
 use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions};
-use crate::process::is_marked;
+use crate::process::{is_below_hostler, is_marked};
 
 pub(super) fn run(args: &SetMode, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, Refusal> {
     let file = Config::mode_file(wanted, directory);
-    if (args.clear || args.mode.is_some()) && is_marked(&wanted.environment) {
+    if (args.clear || args.mode.is_some()) && (is_marked(&wanted.environment) || is_below_hostler()) {
         return Err(Refusal::new("a tool may not set the mode", "set it from a terminal that no tool has started"));
     }
     let failed = |error| Refusal::io(format!("cannot write {}", file.display()), error);

@@ -55,6 +55,11 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
+    /// Whether it is what a tool says of itself, not its operator.
+    pub fn is_of_tool(&self) -> bool {
+        matches!(self, Self::Header(_) | Self::Tool)
+    }
+
     /// The line of a file that set it, if one did.
     pub fn place(&self) -> Option<&Place> {
         match self {

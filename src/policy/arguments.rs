@@ -1,17 +1,24 @@
 //! Which arguments of a tool are paths, commands and hosts: what its schema says, and what the settings name.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use super::shape::{Shape, all_texts};
 use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::origin::Setting;
 
 /// An argument that rules are about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
-    /// Its name.
-    pub name: String,
+    /// Its name; `None` for all that the schema does not name.
+    pub name: Option<String>,
     /// What the tool gets where it is not given, if that is known.
     default: Option<Value>,
+    /// Where in it the texts are that rules are about; `None` for all of them.
+    shape: Option<Shape>,
+    /// The names that are not meant, if it has none.
+    named: Vec<String>,
 }
 
 /// The arguments of a tool that rules are about.
@@ -23,32 +30,47 @@ pub struct Arguments {
     pub commands: Vec<Argument>,
     /// Those that are addresses or names of hosts.
     pub hosts: Vec<Argument>,
-    /// Whether the settings say which are paths, commands and hosts; none may be.
-    pub(super) is_said: [bool; 3],
+    /// Whether it is known which are paths, commands and hosts: by the schema, or because the operator says so. What the tool says of
+    /// itself is judged, too, and does not make up for what is not known.
+    pub(super) is_known: [bool; 3],
     /// Whether there is another argument that may have text.
     pub(super) takes_text: bool,
 }
 
 /// The formats of JSON Schema that say it.
-const PATHS: [&str; 1] = ["path"];
-const HOSTS: [&str; 6] = ["uri", "url", "iri", "hostname", "ipv4", "ipv6"];
+const PATHS: &[&str] = &["path", "file-path", "directory-path"];
+const HOSTS: &[&str] = &["uri", "url", "iri", "hostname", "ipv4", "ipv6"];
 
 impl Arguments {
-    /// Those of a tool with this schema.
-    pub fn of(schema: &Map<String, Value>, policy: &DeclaredPolicy) -> Self {
-        let pick = |formats: &[&str], named: Option<&Setting<Vec<String>>>| {
+    /// Those of a tool with this schema. Some tools are trusted to say which they are.
+    pub fn of(schema: &Map<String, Value>, policy: &DeclaredPolicy, is_trusted: bool) -> Self {
+        let defs = Arc::new(schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default());
+        let pick = |formats: &'static [&'static str], named: Option<&Setting<Vec<String>>>| {
             let is_named = |name: &String| named.is_some_and(|named| named.value.contains(name));
-            let known = properties_of(schema)
-                .filter(|(name, property)| is_named(name) || has_format(property, schema, formats, DEEPEST));
-            known
-                .map(|(name, property)| Argument { name: name.clone(), default: property.get("default").cloned() })
-                .collect::<Vec<_>>()
+            let shape = |schema: &Value| Shape::of(schema, &defs, formats);
+            let known = properties_of(schema).filter_map(|(name, property)| {
+                let shape = if is_named(name) { None } else { Some(shape(property)?) };
+                Some(Argument::named(name, property, shape))
+            });
+            let others = schema.get("additionalProperties").and_then(shape);
+            known.chain(others.map(|shape| Argument::others(schema, shape))).collect::<Vec<_>>()
+        };
+        let is_known = |formats: &'static [&'static str], named: Option<&Setting<Vec<String>>>| {
+            let by_word = named.filter(|named| is_trusted || !named.origin.is_of_tool());
+            // A name that the tool does not have says nothing; an empty list says that there are none.
+            let is_one = |name: &String| takes_more(schema) || properties_of(schema).any(|(known, _)| known == name);
+            by_word.is_some_and(|named| named.value.is_empty() || named.value.iter().any(is_one))
+                || !pick(formats, None).is_empty()
         };
         let mut found = Self {
-            paths: pick(&PATHS, policy.path_arguments.as_ref()),
+            paths: pick(PATHS, policy.path_arguments.as_ref()),
             commands: pick(&[], policy.command_arguments.as_ref()),
-            hosts: pick(&HOSTS, policy.host_arguments.as_ref()),
-            is_said: [&policy.path_arguments, &policy.command_arguments, &policy.host_arguments].map(Option::is_some),
+            hosts: pick(HOSTS, policy.host_arguments.as_ref()),
+            is_known: [
+                is_known(PATHS, policy.path_arguments.as_ref()),
+                is_known(&[], policy.command_arguments.as_ref()),
+                is_known(HOSTS, policy.host_arguments.as_ref()),
+            ],
             takes_text: takes_more(schema) || properties_of(schema).any(|(_, property)| may_have_text(property)),
         };
         // A name that the schema does not have may still be taken by the tool.
@@ -59,8 +81,8 @@ impl Arguments {
         ];
         for (known, named) in more {
             for name in named.iter().flat_map(|named| &named.value) {
-                if known.iter().all(|argument| argument.name != *name) && takes_more(schema) {
-                    known.push(Argument { name: name.clone(), default: None });
+                if known.iter().all(|argument| argument.name.as_ref() != Some(name)) && takes_more(schema) {
+                    known.push(Argument::named(name, &Value::Null, None));
                 }
             }
         }
@@ -88,45 +110,33 @@ fn may_have_text(schema: &Value) -> bool {
     !(is_choice || is_union || schema.get("type").is_some_and(are_plain))
 }
 
-/// Schemas within schemas are followed to here.
-const DEEPEST: u8 = 8;
-
-/// Whether a value of this schema may be, or have, a string of one of these formats.
-fn has_format(schema: &Value, root: &Map<String, Value>, formats: &[&str], depth: u8) -> bool {
-    let Some(schema) = schema.as_object().filter(|_| depth > 0 && !formats.is_empty()) else { return false };
-    let below = |inner: &Value| has_format(inner, root, formats, depth - 1);
-    let each = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten();
-    let named = |key: &str| schema.get(key).and_then(Value::as_object).into_iter().flat_map(Map::values);
-    let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix("#/$defs/"));
-    let referred = target.and_then(|name| root.get("$defs")?.get(name));
-    schema.get("format").and_then(Value::as_str).is_some_and(|format| formats.contains(&format))
-        || ["anyOf", "oneOf", "allOf", "prefixItems"].iter().any(|key| each(key).any(below))
-        || ["items", "additionalProperties"].iter().any(|key| schema.get(*key).is_some_and(below))
-        || named("properties").any(below)
-        || referred.is_some_and(below)
-}
-
 impl Argument {
-    /// What the call gives it: every string in it.
+    fn named(name: &str, schema: &Value, shape: Option<Shape>) -> Self {
+        Self { name: Some(name.to_owned()), default: schema.get("default").cloned(), shape, named: Vec::new() }
+    }
+
+    fn others(schema: &Map<String, Value>, shape: Shape) -> Self {
+        let named = properties_of(schema).map(|(name, _)| name.clone()).collect();
+        Self { name: None, default: None, shape: Some(shape), named }
+    }
+
+    /// What the call gives it that rules are about.
     pub fn texts<'v>(&'v self, given: &'v Map<String, Value>) -> Vec<&'v str> {
         let mut texts = Vec::new();
-        if let Some(value) = given.get(&self.name).or(self.default.as_ref()) {
-            gather(value, &mut texts);
+        for value in self.values(given) {
+            match &self.shape {
+                Some(shape) => shape.texts(value, &mut texts),
+                None => all_texts(value, &mut texts),
+            }
         }
         texts
     }
 
-    /// Its value, as it is given or as it is without.
-    pub fn value<'v>(&'v self, given: &'v Map<String, Value>) -> Option<&'v Value> {
-        given.get(&self.name).or(self.default.as_ref())
-    }
-}
-
-fn gather<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
-    match value {
-        Value::String(text) => texts.push(text),
-        Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
-        Value::Object(members) => members.values().for_each(|item| gather(item, texts)),
-        _ => {}
+    /// Its values, as they are given or as they are without.
+    pub fn values<'v>(&'v self, given: &'v Map<String, Value>) -> Vec<&'v Value> {
+        match &self.name {
+            Some(name) => given.get(name).or(self.default.as_ref()).into_iter().collect(),
+            None => given.iter().filter(|(name, _)| !self.named.contains(name)).map(|(_, value)| value).collect(),
+        }
     }
 }

@@ -8,6 +8,7 @@ mod decide;
 mod patterns;
 mod rates;
 mod rules;
+mod shape;
 
 #[cfg(test)]
 mod tests;

@@ -60,7 +60,7 @@ const KEYS: [(&str, bool, Option<Duration>); 6] = [
 
 impl Rate {
     /// Those that a policy sets for the calls of a scope.
-    pub(super) fn of(policy: &DeclaredPolicy, scope: &Scope, name: &str) -> Vec<Self> {
+    pub(super) fn of(policy: &DeclaredPolicy, scope: &Scope, name: impl Fn(&Origin) -> String) -> Vec<Self> {
         let set = policy.rates();
         let rate = |((key, is_of_session, window), setting): (&(&'static str, bool, Option<Duration>), _)| {
             let setting: &crate::config::origin::Setting<usize> = Option::as_ref(setting)?;
@@ -68,7 +68,7 @@ impl Rate {
                 key,
                 origin: setting.origin.clone(),
                 scope: scope.clone(),
-                name: name.to_owned(),
+                name: name(&setting.origin),
                 is_of_session: *is_of_session,
                 window: *window,
                 most: setting.value,

@@ -76,8 +76,8 @@ impl Rules {
         }
     }
 
-    /// Adds the rates that a policy sets for the calls of a scope, which are counted under this name.
-    pub fn limit(&mut self, policy: &DeclaredPolicy, scope: &Scope, name: &str) {
+    /// Adds the rates that a policy sets for the calls of a scope, which are counted under the name that what sets them has.
+    pub fn limit(&mut self, policy: &DeclaredPolicy, scope: &Scope, name: impl Fn(&Origin) -> String) {
         self.rates.extend(Rate::of(policy, scope, name));
     }
 
@@ -101,12 +101,12 @@ impl Rules {
         let hosts =
             [("allowed_hosts", origins(self.allowed_hosts.as_ref().map(|rule| &rule.origin))), ("", Vec::new())];
         let of = [
-            (paths, &arguments.paths, "path", "path_arguments"),
-            (commands, &arguments.commands, "command", "command_arguments"),
-            (hosts, &arguments.hosts, "host", "host_arguments"),
+            (paths, "path", "path_arguments"),
+            (commands, "command", "command_arguments"),
+            (hosts, "host", "host_arguments"),
         ];
-        for ((rules, known, what, names), is_said) in of.into_iter().zip(arguments.is_said) {
-            if is_said || !known.is_empty() || !arguments.takes_text {
+        for ((rules, what, names), is_known) in of.into_iter().zip(arguments.is_known) {
+            if is_known || !arguments.takes_text {
                 continue;
             }
             for (key, origins) in rules {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::declared_policy::{DeclaredPolicy, Mode};
-use crate::config::origin::Setting;
+use crate::config::origin::{Origin, Setting};
 
 #[expect(clippy::unnecessary_wraps, reason = "a setting is there or not")]
 fn set<T>(value: T) -> Option<Setting<T>> {
@@ -21,7 +21,7 @@ fn words(list: &[&str]) -> Option<Setting<Vec<String>>> {
 
 fn rules(policy: &DeclaredPolicy) -> Rules {
     let mut rules = Rules::new(policy, Path::new("/home/me"), Path::to_owned);
-    rules.limit(policy, &Scope::Tool("t".to_owned()), "tool t");
+    rules.limit(policy, &Scope::Tool("t".to_owned()), |_| "tool t".to_owned());
     rules
 }
 
@@ -256,9 +256,10 @@ fn what_an_argument_is_comes_from_the_schema_and_the_settings() {
         "note": {"type": "string"}, "count": {"type": "integer"},
     }, "$defs": {"Item": {"type": "object", "properties": {"file": {"type": "string", "format": "path"}}}}});
     let schema = schema.as_object().unwrap();
-    let names = |arguments: &[Argument]| arguments.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    let names =
+        |arguments: &[Argument]| arguments.iter().map(|one| one.name.clone().unwrap_or_default()).collect::<Vec<_>>();
     let policy = DeclaredPolicy { path_arguments: words(&["note", "not_there"]), ..DeclaredPolicy::default() };
-    let found = Arguments::of(schema, &policy);
+    let found = Arguments::of(schema, &policy, false);
     assert_eq!(names(&found.paths), ["from", "many", "maybe", "note"]);
     assert_eq!((names(&found.commands), names(&found.hosts)), (vec![], vec!["url".to_owned()]));
     let given = json!({"many": [{"file": "a"}, {"file": "b"}]});
@@ -267,11 +268,42 @@ fn what_an_argument_is_comes_from_the_schema_and_the_settings() {
 }
 
 #[test]
+fn names_in_a_dictionary_and_arguments_without_a_name_are_judged() {
+    let path = json!({"type": "string", "format": "path"});
+    let schema = json!({"properties": {
+        "note": {"type": "string"},
+        "by_path": {"type": "object", "propertyNames": path, "additionalProperties": {"type": "string"}},
+        "deep": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
+        "record": {"type": "object", "properties": {"file": path, "title": {"type": "string"}, "any": {}}},
+        "maybe": {"anyOf": [path, {"type": "null"}, {"enum": ["-"]}]},
+        "pair": {"type": "array", "prefixItems": [path, {"type": "string"}]},
+    }, "additionalProperties": path, "$defs": {
+        "Item": {"anyOf": [{"type": "null"}, {"type": "object", "propertyNames": path, "additionalProperties": {"type": "integer"}},
+                           {"type": "object", "properties": {"next": {"$ref": "#/$defs/Item"}, "at": path}}]},
+    }});
+    let found = Arguments::of(schema.as_object().unwrap(), &DeclaredPolicy::default(), false);
+    let judged = |given: serde_json::Value| {
+        let texts = found.paths.iter().flat_map(|one| one.texts(given.as_object().unwrap()));
+        let texts: std::collections::BTreeSet<String> = texts.map(str::to_owned).collect();
+        texts.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(judged(json!({"note": "n", "by_path": {"a": "b"}, "unnamed": "c", "more": ["d"]})), "a c d");
+    assert_eq!(
+        judged(json!({"record": {"file": "e", "title": "t", "any": ["u"], "new": "v"}})),
+        "e u v",
+        "what is unknown is judged"
+    );
+    assert_eq!(judged(json!({"maybe": "f", "pair": ["g", "text", "h"]})), "f g h");
+    assert_eq!(judged(json!({"maybe": ["i"], "record": "j"})), "i", "a value of another type");
+    assert_eq!(judged(json!({"deep": [null, {"k": 1}, {"next": {"next": {"at": "l"}}}]})), "at k l next");
+}
+
+#[test]
 fn a_rule_that_cannot_be_kept_denies() {
     let policy = DeclaredPolicy { allowed_paths: words(&["/srv/**"]), ..DeclaredPolicy::default() };
     let decide = |schema: serde_json::Value, policy: &DeclaredPolicy, is_general: bool| {
         let mut rules = rules(policy);
-        rules.keep_for(&Arguments::of(schema.as_object().unwrap(), policy), |_| is_general);
+        rules.keep_for(&Arguments::of(schema.as_object().unwrap(), policy, false), |_| is_general);
         rules.decide(&Facts::default()).word()
     };
     let text = json!({"additionalProperties": false, "properties": {"file": {"type": "string"}}});
@@ -280,8 +312,19 @@ fn a_rule_that_cannot_be_kept_denies() {
     assert_eq!(decide(text.clone(), &policy, true), "allowed", "a rule for all tools");
     assert_eq!(decide(number, &policy, false), "allowed", "nothing of it can be a path");
     assert_eq!(decide(json!({}), &policy, false), "denied", "nothing is known of it");
-    let said = DeclaredPolicy { path_arguments: words(&[]), ..policy };
-    assert_eq!(decide(text, &said, false), "allowed", "the operator says that there is none");
+    let named = |names: &[&str], origin: Origin| {
+        let value = names.iter().map(|&name| name.to_owned()).collect();
+        DeclaredPolicy { path_arguments: Some(Setting { value, origin }), ..policy.clone() }
+    };
+    assert_eq!(
+        decide(text.clone(), &named(&[], Origin::Default), false),
+        "allowed",
+        "the operator says that there is none"
+    );
+    assert_eq!(decide(text.clone(), &named(&["fil"], Origin::Default), false), "denied", "it has no such argument");
+    for names in [&[][..], &["file"]] {
+        assert_eq!(decide(text.clone(), &named(names, Origin::Tool), false), "denied", "the tool says so itself");
+    }
 }
 
 fn policies() -> impl Strategy<Value = DeclaredPolicy> {

@@ -82,6 +82,16 @@ pub fn is_below_us(pid: Pid) -> bool {
     above.contains(&getpid()) || keeper::keeper().is_some_and(|keeper| above.contains(&keeper))
 }
 
+/// Whether another hostler is above this process: a tool of its has started it, by whatever ways.
+pub fn is_below_hostler() -> bool {
+    let name = |pid: Pid| proc_file::read_to_string(format!("/proc/{pid}/comm")).ok();
+    let program = |pid: Pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let (own_name, own_program) = (name(getpid()), program(getpid()));
+    // A hostler that serves shows its name, and its program to nobody. A script of that name shows a shell.
+    let is_one = |above: Pid| name(above) == own_name && program(above).is_none_or(|other| Some(other) == own_program);
+    table::ancestors(getpid()).into_iter().any(is_one)
+}
+
 /// Whether these variables belong to a process that some hostler started.
 pub fn is_marked(environment: &Environment) -> bool {
     environment.raw(mark::VARIABLE).is_some()

@@ -263,7 +263,7 @@ fn tables_of_tools_categories_and_all_tools_add_up() {
     let mut rules = Rules::default();
     let policy = DeclaredPolicy { rate_limit_per_minute: Some(Setting::declared(3)), ..DeclaredPolicy::default() };
     for (scope, name) in [(Scope::Tool("a".to_owned()), "tool a"), (Scope::Every, "every")] {
-        rules.limit(&policy, &scope, name);
+        rules.limit(&policy, &scope, |_| name.to_owned());
     }
     let folder = tempfile::tempdir().unwrap();
     let rates = in_folder(folder.path());

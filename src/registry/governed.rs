@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::catalogue::Tool;
 use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::origin::Origin;
+use crate::discovery::Kind;
 use crate::policy::{Arguments, Rules, Scope};
 
 /// The rules for a tool, and its arguments that they are about.
@@ -27,7 +28,7 @@ impl Governed {
         if !rules.are_any() {
             return None;
         }
-        let arguments = Arguments::of(tool.input_schema(), policy);
+        let arguments = Arguments::of(tool.input_schema(), policy, tool.entry.file.kind == Kind::Builtin);
         let sets = |policy: &DeclaredPolicy, origin: &Origin| policy.declared().any(|(_, _, other)| other == origin);
         rules.keep_for(&arguments, |origin| {
             [&config.policy, &config.every.policy].iter().any(|policy| sets(policy, origin))
@@ -40,22 +41,25 @@ impl Governed {
 /// apart by their file, and tables of the same name by the file that has them.
 fn limit(rules: &mut Rules, tool: &Tool, policy: &DeclaredPolicy) {
     let config = &tool.entry.config;
-    let (file, function) = (tool.entry.file.path.display(), &tool.name);
-    rules.limit(policy, &Scope::Tool(tool.name.clone()), &format!("tool {file} {function}"));
+    let name = format!("tool {} {}", whole(&tool.entry.file.path), tool.name);
+    rules.limit(policy, &Scope::Tool(tool.name.clone()), |_| name.clone());
     let category = policy.category.as_ref().map(|category| &category.value);
     let of_category = category.and_then(|category| Some((category, config.categories.get(category)?)));
     if let Some((category, policy)) = of_category {
-        let name = format!("category {} {category}", place_of(policy));
-        rules.limit(policy, &Scope::Category(category.clone()), &name);
+        let name = |origin: &Origin| format!("category {} {category}", place_of(origin));
+        rules.limit(policy, &Scope::Category(category.clone()), name);
     }
-    rules.limit(&config.policy, &Scope::Every, &format!("every {}", place_of(&config.policy)));
+    rules.limit(&config.policy, &Scope::Every, |origin| format!("every {}", place_of(origin)));
 }
 
-/// The file that sets the rates of a policy.
-fn place_of(policy: &DeclaredPolicy) -> String {
-    let rate = policy.rates().into_iter().flatten().next();
-    let place = rate.and_then(|rate| rate.origin.place());
-    place.map(|place| place.file.display().to_string()).unwrap_or_default()
+/// The file that sets a rate: a person's own counts in all projects together.
+fn place_of(origin: &Origin) -> String {
+    origin.place().map(|place| whole(&place.file)).unwrap_or_default()
+}
+
+/// A file by one name, whatever it was found by.
+fn whole(file: &Path) -> String {
+    file.canonicalize().as_deref().unwrap_or(file).display().to_string()
 }
 
 /// A folder with the links followed of as much of it as there is.

@@ -23,6 +23,12 @@ def read(path: Path) -> str:
 def join(parts: list[Path], note: str = "") -> str:
     return "".join(Path(part).read_text() for part in parts)
 
+def more(path: Path = Path("in/a"), **paths: Path) -> str:
+    return "".join(one.read_text() for one in paths.values())
+
+def by_path(parts: dict[Path, str]) -> str:
+    return "".join(one.read_text() for one in parts)
+
 def text(name: str) -> str:
     return name
 
@@ -108,6 +114,10 @@ class Attacks(Policy):
         for number, (path, why) in enumerate(denied, start=20):
             self.assertIn(why, self.outcome(wire, number, "files_read", path=path), path)
         self.assertIn("out/c", self.outcome(wire, 90, "files_join", parts=["in/a", "out/c"]), "each of a list")
+        self.assertIn("out/c", self.outcome(wire, 91, "files_more", x="in/a", y="out/c"), "arguments without a name")
+        self.assertIn("out/c", self.outcome(wire, 92, "files_by_path", parts={"in/a": "", "out/c": ""}), "names in a dictionary")
+        self.assertEqual(self.outcome(wire, 93, "files_more", x="in/a"), "allowed")
+        self.assertEqual(self.outcome(wire, 94, "files_by_path", parts={"in/a": ""}), "allowed")
         self.assertEqual(self.outcome(wire, 91, "files_join", parts=["in/a"], note="out/c"), "allowed", "which is no path")
         (inside / "large").write_bytes(b"x" * ((1 << 20) + 1))
         self.assertIn("larger than 1 MB", self.outcome(wire, 92, "files_read", path="in/large"))
@@ -142,6 +152,29 @@ class Attacks(Policy):
         self.assertIn("LOCKDOWN", self.outcome(self.wire(), 1, "files_read", path="in/a"))
         config_file(self.folder, RULES)
         self.assertIn("not in allowed paths", self.outcome(self.wire(), 1, "files_read", path="out/c"))
+
+    def test_what_a_tool_says_of_its_arguments_lifts_nothing(self):
+        header = ('# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# [tool.hostler]\n# path_arguments = {}\n# ///\n')
+        write_tool(self.tools, "files", FILES)
+        config_file(self.folder, '[tool.none]\nallowed_paths = ["in/**"]\n[tool.some]\nallowed_paths = ["in/**"]\n'
+                    '[tool.typo]\nallowed_paths = ["in/**"]\npath_arguments = ["nam"]\n')
+        write_tool(self.tools, "none", "def text(name: str) -> str:\n    return name\n", header=header.format("[]"))
+        write_tool(self.tools, "some", "def text(name: str, other: str = '') -> str:\n    return name\n", header=header.format('["other"]'))
+        write_tool(self.tools, "typo", "def text(name: str) -> str:\n    return name\n")
+        wire = self.wire()
+        for number, tool in enumerate(["none_text", "some_text", "typo_text"], start=1):
+            self.assertIn("cannot be kept", self.outcome(wire, number, tool, name="/etc/passwd"), tool)
+
+    def test_paths_in_records_are_judged_before_and_after_the_first_call(self):
+        records = ("from pathlib import Path\nfrom typing import NamedTuple, TypedDict\n\nclass TD(TypedDict):\n    p: Path\n\n"
+                   "class NT(NamedTuple):\n    p: Path\n\ndef td(a: Path, b: TD) -> str:\n    return str(b)\n\n"
+                   "def nt(a: Path, b: NT) -> str:\n    return str(b)\n")
+        write_tool(self.tools, "files", FILES + records)
+        wire = self.wire()
+        for start in (1, 20):
+            for number, tool in enumerate(["files_td", "files_nt"], start=start):
+                self.assertIn("/etc/passwd", self.outcome(wire, number, tool, a="in/a", b={"p": "/etc/passwd"}), tool)
+                self.assertEqual(self.outcome(wire, number + 10, tool, a="in/a", b={"p": "in/a"}), "allowed")
 
     def test_a_rule_that_cannot_be_kept_denies_every_call(self):
         config_file(self.folder, RULES.replace('path_arguments = []', 'timeout = "9s"'))

@@ -115,6 +115,32 @@ class Rates(unittest.TestCase):
         self.assertNotIn("retry_after_ms", self.outcome(first, "a_number").get("details", {}), "there is no such time")
         self.assertEqual(self.codes(self.open(), "a_number"), [None])
 
+    def test_another_name_for_the_same_file_is_no_other_count(self):
+        self.configure('[policy]\nrate_limit_per_minute = 3\n[tool.a]\nrate_limit_per_hour = 1\n')
+        (self.folder / "other").symlink_to(self.tools)
+        (self.folder / "link.toml").symlink_to(self.config)
+        (self.folder / "below").mkdir()
+
+        def call_one(tool, tools, config="hostler.toml", folder="."):
+            return run("--config", config, "--tools", tools, "call", tool, "--standalone", env=self.env, cwd=self.folder / folder).returncode
+
+        self.assertEqual([call_one("a.number", tools) for tools in ("tools", "other", "./tools")], [0, 6, 6])
+        self.assertEqual(call_one("a.number", "../tools", "../hostler.toml", "below"), 6)
+        self.assertEqual([call_one("b.number", "tools", config) for config in ("hostler.toml", "link.toml", "link.toml")], [0, 0, 6])
+
+    def test_a_persons_own_rate_counts_in_all_projects_together(self):
+        own = self.folder / "config/hostler/hostler.toml"
+        own.parent.mkdir(parents=True)
+        own.write_text("[policy]\nrate_limit_per_hour = 2\n")
+        self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        codes = []
+        for name in ("one", "two", "three"):
+            (self.folder / name).mkdir()
+            (self.folder / name / "hostler.toml").write_text("" if name == "one" else "[policy]\nrate_limit_per_minute = 100\n")
+            done = run("--tools", str(self.tools), "call", "a.number", "--standalone", env=self.env, cwd=self.folder / name)
+            codes.append(done.returncode)
+        self.assertEqual(codes, [0, 0, 6])
+
     def test_an_edit_is_in_force_and_forgets_no_call(self):
         self.configure("[tool.a]\nrate_limit_per_hour = 2\n")
         wire = self.open()
