@@ -1,5 +1,6 @@
 //! What rules ask about a call: where its paths lead, what its commands are, which hosts it names.
 
+use std::net::Ipv6Addr;
 use std::path::{Component, Path, PathBuf};
 
 use fluent_uri::UriRef;
@@ -65,9 +66,11 @@ fn whole_path(given: &str, from: &Path, home: Option<&Path>) -> Result<PathBuf, 
         return Err("may have a variable");
     }
     match given.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+        // Some tools put the home folder there, and some do not.
+        Some(rest) if (rest.is_empty() || rest.starts_with('/')) && from.join("~").symlink_metadata().is_err() => {
             Ok(home.ok_or("has no home folder")?.join(rest.trim_start_matches('/')))
         }
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => Err("may be in your home folder, or in one named ~"),
         Some(_) => Err("is in the home folder of another person"),
         None => Ok(from.join(given)),
     }
@@ -133,11 +136,17 @@ fn command(value: &Value) -> (String, Result<Commands, Unjudged>) {
 fn host(given: String) -> HostFact {
     let is_part = |c: char| c.is_alphanumeric() || ".-_:[]".contains(c);
     let bare = || given.chars().all(is_part).then(|| format!("//{given}"));
-    let text = if given.contains("://") { Some(given.clone()) } else { bare() };
+    let address = given.parse::<Ipv6Addr>().is_ok().then(|| format!("//[{given}]"));
+    let text = if given.contains("://") { Some(given.clone()) } else { address.or_else(bare) };
     let parsed = text.as_deref().and_then(|text| UriRef::parse(text).ok());
     let named = parsed.as_ref().and_then(UriRef::authority).map(|authority| authority.host().to_lowercase());
     let plain = |name: String| name.trim_matches(['[', ']']).trim_end_matches('.').to_owned();
-    let host = named.map(plain).filter(|name| !name.is_empty());
+    // Programs disagree about what else means.
+    let is_one = |name: &String| {
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c));
+        !name.is_empty() && (is_name || name.parse::<Ipv6Addr>().is_ok())
+    };
+    let host = named.map(plain).filter(is_one);
     HostFact { given, host }
 }
 
@@ -185,6 +194,7 @@ mod tests {
         is("example.com:443", "example.com");
         is("example.com.", "example.com");
         is("http://2130706433/", "2130706433");
+        is("::1", "::1");
         for odd in [
             "",
             "http://",
@@ -192,6 +202,9 @@ mod tests {
             "http://good.com evil.com/",
             "mailto:a@good.com",
             "http:///x",
+            "http://evil.com%2f.good.com/",
+            "http://evil.com%00.good.com/",
+            "http://[v1.good.com]/",
         ] {
             assert!(read(odd).is_none_or(|host| !host.contains("good.com")), "{odd}: {:?}", read(odd));
         }

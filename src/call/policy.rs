@@ -1,6 +1,7 @@
 //! The layer that asks the policy, and the user where a rule says so.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -27,6 +28,21 @@ pub(super) struct PolicyLayer {
 
 impl Layer for PolicyLayer {
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
+        if call.running.retries.load(Ordering::Relaxed) == 0 {
+            return self.judge(call, next);
+        }
+        // The rules that the call began with may be old.
+        Box::pin(async move {
+            match self.judge_again(call, next.arguments(), next.service, false).await {
+                Ok(()) => self.judge(call, next).await,
+                Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
+            }
+        })
+    }
+}
+
+impl PolicyLayer {
+    fn judge<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
         let Some(governed) = call.tool.governed() else { return next.run() };
         let mode = next.service.config().mode.value;
         let (rules, text) = (&governed.rules, next.arguments().get());
@@ -55,7 +71,7 @@ fn read_facts(tool: &Tool, arguments: &str, mode: Mode) -> Facts {
 
 impl PolicyLayer {
     async fn go_on(&self, call: &CallContext, next: Next<'_>, rules: &Rules, mut facts: Facts) -> Settled {
-        match self.admit(call, next.arguments(), rules, &mut facts).await {
+        match self.admit(call, next.arguments(), next.service, rules, &mut facts).await {
             Ok(()) => next.run().await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         }
@@ -66,6 +82,7 @@ impl PolicyLayer {
         &self,
         call: &CallContext,
         arguments: &RawValue,
+        service: &CallService,
         rules: &Rules,
         facts: &mut Facts,
     ) -> Result<(), Fault> {
@@ -82,6 +99,7 @@ impl PolicyLayer {
             Decision::Ask(because) => {
                 let answer = approved(call, arguments, &reason(&because)).await;
                 answer.map_err(|why| refused(&call.tool, &why))?;
+                self.judge_again(call, arguments, service, true).await?;
             }
         }
         if is_counted {
@@ -91,6 +109,28 @@ impl PolicyLayer {
             }
         }
         Ok(())
+    }
+
+    /// Judges a call by what is in force once a person has approved it, or when it is tried again: that may have taken minutes. What was
+    /// approved has to be the same file still.
+    async fn judge_again(
+        &self,
+        call: &CallContext,
+        arguments: &RawValue,
+        service: &CallService,
+        is_approved: bool,
+    ) -> Result<(), Fault> {
+        let tool = service.find(call.request.role, &call.tool.name)?;
+        if is_approved && call.version == 1 && tool.entry.version != call.tool.entry.version {
+            let message = format!("Permission denied: {} has changed since it was approved; call it again", tool.name);
+            return Err(Fault::new(Code::PermissionDenied, message));
+        }
+        let (mode, text, of) = (service.config().mode.value, arguments.get().to_owned(), Arc::clone(&tool));
+        let facts = blocking_or_here(move || read_facts(&of, &text, mode)).await;
+        match tool.governed().map(|governed| governed.rules.decide(&facts)) {
+            Some(Decision::Denied(because)) => Err(denied(&tool, &because, &[])),
+            _ => Ok(()),
+        }
     }
 
     /// When the rates of a tool admit this call. If that is now and it is to be counted, it is.
@@ -156,6 +196,26 @@ const TO_APPROVE: Duration = Duration::from_mins(5);
 /// The most of the arguments that a person is shown. Longer ones cannot be judged at a glance.
 const SHOWN: usize = 4000;
 
+/// JSON with what a person would not see, or see elsewhere, written as its number.
+fn visible(json: &str) -> String {
+    let is_plain = |c: char| {
+        let hides = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}');
+        !c.is_control() && !hides
+    };
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_plain(c) {
+            text.push(c);
+        } else {
+            let mut units = [0; 2];
+            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    text
+}
+
 /// Asks the user of the call's client. What is shown is what runs: the arguments as the tool gets them, as JSON on one line. Says why the
 /// call may not be made.
 async fn approved(call: &CallContext, arguments: &RawValue, why: &str) -> Result<(), String> {
@@ -178,7 +238,7 @@ async fn approved(call: &CallContext, arguments: &RawValue, why: &str) -> Result
         outer: request.outer.clone(),
         limit: TO_APPROVE,
     };
-    let message = format!("Allow {tool} to be called with {shown}? ({why})");
+    let message = format!("Allow {tool} to be called with {}? ({why})", visible(shown));
     match questions.consent(Arc::from(arguments.to_owned()), message).await {
         Ok(true) => Ok(()),
         Ok(false) => Err("Approval denied by user".to_owned()),

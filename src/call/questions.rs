@@ -87,7 +87,11 @@ impl Questions {
 
     /// Asks the client's user whether a call may be made. Says why there is no answer.
     pub async fn consent(&self, arguments: Arc<RawValue>, message: String) -> Result<bool, String> {
-        let asking = self.asking_with(Some(arguments), None);
+        // One that nobody can answer before it was asked.
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret).map_err(|_| "the system gives no random bytes".to_owned())?;
+        let key = format!("approval_{:032x}", u128::from_le_bytes(secret));
+        let asking = self.asking_with(Some(arguments), Some(key));
         let _parked = Parked::new(self.outer.clone());
         let client: &dyn ClientFeatures = self.client.as_deref().unwrap_or(&NoClient);
         let question = Elicitation { message, schema: json!({"type": "object", "properties": {}}) };

@@ -193,6 +193,10 @@ impl Counts {
         if now.since_boot.saturating_sub(self.looked) >= LOOK || self.kept.len() >= MOST_OPEN {
             self.looked = now.since_boot;
             self.lock.take_if(|lock| !lock.metadata().is_ok_and(|found| found.nlink() > 0));
+            if let Some(folder) = path.parent().filter(|_| self.lock.is_none()) {
+                let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+                made.map_err(|source| CountError::of(folder, source))?;
+            }
             let is_full = self.kept.len() >= MOST_OPEN;
             self.kept.retain(|_, ring| !is_full && ring.is_there());
         }

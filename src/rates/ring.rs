@@ -110,12 +110,13 @@ impl Ring {
         self.file.metadata().is_ok_and(|found| found.nlink() > 0)
     }
 
-    /// Removes the file if nothing was counted in it for longer than any window.
+    /// Removes the file if nothing was counted in it for longer than any window, by its own time and by the clock. That of an earlier boot is kept.
     pub fn remove_if_old(path: &Path, now: Moment) {
         let modified = std::fs::metadata(path).and_then(|found| found.modified()).ok();
         let is_old = modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > OLD);
         if is_old
-            && let Ok((ring, _)) = Self::read(path, now)
+            && let Ok((ring, true)) = Self::read(path, now)
+            && ring.recent.is_older_than(OLD, now.since_boot)
             && ring.mark_moved().is_ok()
         {
             let _ = std::fs::remove_file(path);

@@ -171,7 +171,6 @@ fn a_file_that_is_removed_or_broken_is_begun_anew() {
     let (rates, of) = (in_folder(folder.path()), hourly(1));
     assert!(takes(&rates, &of, at(0)) && !takes(&rates, &of, at(0)));
     std::fs::remove_dir_all(folder.path().join("rates")).unwrap();
-    std::fs::create_dir(folder.path().join("rates")).unwrap();
     assert!(takes(&rates, &of, at(LOOK)));
     assert!(!takes(&in_folder(folder.path()), &of, at(LOOK)), "both count in the one that is there");
     let whole = std::fs::read(file(folder.path())).unwrap();
@@ -254,7 +253,9 @@ fn files_that_are_long_out_of_use_are_removed() {
     let one = std::fs::File::options().write(true).open(file(folder.path())).unwrap();
     one.set_modified(old).unwrap();
     let other = [Rate { name: "other".to_owned(), ..rate(1, Some(Duration::from_hours(1))) }];
-    assert!(takes(&in_folder(folder.path()), &other, at(0)));
+    assert!(takes(&in_folder(folder.path()), &other, at(47 * HOUR)));
+    assert!(file(folder.path()).exists(), "the clock was set, and nothing else");
+    assert!(takes(&in_folder(folder.path()), &other, at(49 * HOUR)));
     assert!(!file(folder.path()).exists());
 }
 

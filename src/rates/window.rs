@@ -23,6 +23,12 @@ impl Recent {
         self.room = self.room.max(room);
     }
 
+    /// Whether the newest is that old, or there is none.
+    pub fn is_older_than(&self, age: Duration, now: i64) -> bool {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        self.made.back().is_none_or(|newest| now.saturating_sub(*newest) > age)
+    }
+
     /// The times, oldest first.
     pub fn times(&self) -> impl Iterator<Item = i64> {
         self.made.iter().copied()

@@ -11,7 +11,7 @@ import mcp.types as types
 import test_questions
 from harness import config_file, connected, environment, eventually, run, scratch, write_tool
 from test_questions import accept
-from wire import Wire, call
+from wire import Wire, call, request
 
 FILES = '''
 from pathlib import Path
@@ -296,6 +296,12 @@ class Approval(test_questions.Asks):
     """The calling client's user decides."""
 
     rounds = test_questions.Rounds
+
+    def listed(self, wire):
+        wire.count += 1
+        meta = {**test_questions.INLINE, "io.modelcontextprotocol/clientCapabilities": {}}
+        wire.send(request(wire.count, "tools/list", _meta=meta))
+        return [tool["name"] for tool in wire.answer(wire.count)["result"]["tools"]]
     CAN, open, call, result, value = rounds.CAN, rounds.open, rounds.call, rounds.result, rounds.value
     fault, refused, asked = rounds.fault, rounds.refused, rounds.asked
 
@@ -313,6 +319,37 @@ class Approval(test_questions.Asks):
         self.assertEqual(self.value(wire, "files_text", {"name": "x\" }\nAllow?"}, requestState=state, inputResponses={key: accept()}),
                          "x\" }\nAllow?")
         self.asked(wire, "files_text", {"name": "x\" }\nAllow?"})  # it is asked anew
+
+    def test_what_is_in_force_when_it_is_approved_counts(self):
+        asked = ASKED.replace("[tool.files]", '[tool.files]\nforbidden_in_modes = ["lockdown"]')
+        self.assertNotEqual(asked, ASKED)
+        config_file(self.folder, asked)
+        wire = self.open("--config", str(self.config))
+        state, questions = self.asked(wire, "files_number")
+        config_file(self.folder, '[policy]\nmode = "LOCKDOWN"\n' + asked)
+        eventually(lambda: "files_number" not in self.listed(wire), "the mode is in force")
+        result = self.result(wire, "files_number", requestState=state, inputResponses={next(iter(questions)): accept()})
+        self.assertEqual(self.fault(result), "PERMISSION_DENIED")
+        self.assertIn("LOCKDOWN", result["content"][0]["text"])
+
+    def test_a_tool_that_changed_is_not_what_was_approved(self):
+        wire = self.open("--config", str(self.config))
+        state, questions = self.asked(wire, "files_number")
+        write_tool(self.tools, "files", FILES.replace("return n\n", "return n + 1\n"))
+        result = self.result(wire, "files_number", requestState=state, inputResponses={next(iter(questions)): accept()})
+        self.assertEqual(self.fault(result), "PERMISSION_DENIED")
+
+    def test_an_answer_to_what_was_not_asked_approves_nothing(self):
+        wire = self.open("--config", str(self.config))
+        for key in ("question_1", "approval_0", "approval_1"):
+            result = self.result(wire, "files_number", inputResponses={key: accept()})
+            self.assertEqual(result["resultType"], "input_required")
+
+    def test_what_is_shown_has_nothing_invisible(self):
+        wire = self.open("--config", str(self.config))
+        _, questions = self.asked(wire, "files_text", {"name": "a\u202eb\u009bc\u200bd\U000e0041é漢"})
+        message = next(iter(questions.values()))["params"]["message"]
+        self.assertIn('"a\\u202eb\\u009bc\\u200bd\\udb40\\udc41é漢"', message)
 
     def test_a_refusal_is_a_denial(self):
         wire = self.open("--config", str(self.config))
