@@ -69,21 +69,21 @@ impl About {
     /// Declares the argument that is a path: rules about paths are about it.
     #[must_use]
     pub fn path_argument(mut self, name: &str) -> Self {
-        self.declared.policy.path_arguments = Some(Setting::declared(vec![name.to_owned()]));
+        self.declared.policy.path_arguments = vec![Setting::declared(vec![name.to_owned()])];
         self
     }
 
     /// Declares the argument that is a shell command.
     #[must_use]
     pub fn command_argument(mut self, name: &str) -> Self {
-        self.declared.policy.command_arguments = Some(Setting::declared(vec![name.to_owned()]));
+        self.declared.policy.command_arguments = vec![Setting::declared(vec![name.to_owned()])];
         self
     }
 
     /// Declares the argument that is an address.
     #[must_use]
     pub fn host_argument(mut self, name: &str) -> Self {
-        self.declared.policy.host_arguments = Some(Setting::declared(vec![name.to_owned()]));
+        self.declared.policy.host_arguments = vec![Setting::declared(vec![name.to_owned()])];
         self
     }
 

@@ -1,5 +1,6 @@
 //! What rules ask about a call: where its paths lead, what its commands are, which hosts it names.
 
+use std::ffi::OsStr;
 use std::net::Ipv6Addr;
 use std::path::{Component, Path, PathBuf};
 
@@ -89,32 +90,55 @@ fn without_dots(whole: &Path) -> PathBuf {
     named
 }
 
+/// Whether a path leads into what the system shows of a process: that is another process where the tool runs.
+fn is_of_a_process(path: &Path) -> bool {
+    let mut parts = path.components().skip(1).map(Component::as_os_str);
+    let is_one = |name: &OsStr| {
+        name.to_str().is_some_and(|name| matches!(name, "self" | "thread-self") || name.parse::<u32>().is_ok())
+    };
+    parts.next().is_some_and(|first| first == "proc") && parts.next().is_some_and(is_one)
+        || path.starts_with("/dev/fd")
+        || ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
+}
+
+/// The most links that are followed, as the system does.
+const MOST_LINKS: u8 = 40;
+
 /// Where a path leads, with all links followed. What is not there yet is where it would be made.
 fn real_path(whole: &Path) -> Result<PathBuf, &'static str> {
-    if let Ok(real) = whole.canonicalize() {
-        return Ok(real);
-    }
-    let (mut real, mut is_missing) = (PathBuf::from("/"), false);
-    for part in whole.components() {
-        match part {
-            Component::Normal(name) if is_missing => real.push(name),
-            Component::Normal(name) => {
-                let next = real.join(name);
-                match next.canonicalize() {
-                    Ok(found) => real = found,
-                    Err(_) if next.symlink_metadata().is_ok() => {
+    let owned = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
+    // The next part is the last one. Those of a link that is being followed end at `own`.
+    let mut open = owned(whole);
+    let (mut real, mut own, mut links, mut is_missing) = (PathBuf::from("/"), open.len(), 0, false);
+    while let Some(part) = open.pop() {
+        let is_of_link = open.len() >= own;
+        own = own.min(open.len());
+        match Path::new(&part).components().next() {
+            Some(Component::ParentDir) if is_missing => return Err("leads back out of a folder that is not there"),
+            Some(Component::ParentDir) => drop(real.pop()),
+            Some(Component::RootDir) => real = PathBuf::from("/"),
+            Some(Component::Normal(name)) if is_missing => real.push(name),
+            Some(Component::Normal(name)) => {
+                real.push(name);
+                if is_of_a_process(&real) {
+                    return Err("leads through a process");
+                }
+                match real.symlink_metadata() {
+                    Ok(found) if found.is_symlink() => {
+                        links += 1;
+                        let link = real.read_link().ok().filter(|_| links <= MOST_LINKS);
+                        open.extend(owned(&link.ok_or("leads through a link that cannot be followed")?));
+                        real.pop();
+                    }
+                    Ok(found) if found.is_dir() || open.iter().all(|part| part == ".") => {}
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_of_link => is_missing = true,
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                         return Err("leads through a link that cannot be followed");
                     }
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                        is_missing = true;
-                        real = next;
-                    }
-                    Err(_) => return Err("cannot be looked at"),
+                    Ok(_) | Err(_) => return Err("cannot be looked at"),
                 }
             }
-            Component::ParentDir if is_missing => return Err("leads back out of a folder that is not there"),
-            Component::ParentDir => drop(real.pop()),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            Some(Component::CurDir | Component::Prefix(_)) | None => {}
         }
     }
     Ok(real)
@@ -140,7 +164,11 @@ fn host(given: String) -> HostFact {
     let text = if given.contains("://") { Some(given.clone()) } else { address.or_else(bare) };
     let parsed = text.as_deref().and_then(|text| UriRef::parse(text).ok());
     let named = parsed.as_ref().and_then(UriRef::authority).map(|authority| authority.host().to_lowercase());
-    let plain = |name: String| name.trim_matches(['[', ']']).trim_end_matches('.').to_owned();
+    // What is in brackets is an address of version 6, or something of the future.
+    let plain = |name: String| match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(inside) => inside.parse::<Ipv6Addr>().map(|_| inside.to_owned()).unwrap_or_default(),
+        None => name.trim_end_matches('.').to_owned(),
+    };
     // Programs disagree about what else means.
     let is_one = |name: &String| {
         let is_name = name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c));
@@ -170,7 +198,21 @@ mod tests {
         assert_eq!(real("link/.."), Ok(top.clone()), "behind a link, the folder above is another");
         assert_eq!(real("~/x"), Ok(home.join("x")));
         assert_eq!(real("/../etc"), Ok("/etc".into()));
+        std::os::unix::fs::symlink("/proc/self/cwd", top.join("in/process")).unwrap();
+        std::os::unix::fs::symlink("process", top.join("in/again")).unwrap();
+        std::os::unix::fs::symlink("round", top.join("in/round")).unwrap();
+        std::os::unix::fs::symlink("link/../in/deep", top.join("in/long")).unwrap();
+        std::fs::write(top.join("in/file"), "").unwrap();
+        assert_eq!(real("long/x"), Ok(top.join("in/deep/x")));
+        assert_eq!(real("file"), Ok(top.join("in/file")));
         for odd in [
+            "/proc/self/cwd/x",
+            "/proc/1/root/x",
+            "process/x",
+            "again",
+            "round",
+            "file/x",
+            "/dev/fd/3",
             "dangling",
             "dangling/x",
             "new/../../x",

@@ -141,12 +141,20 @@ impl PolicyLayer {
             let now = Moment::now();
             if counts { rates.take(of, session, now, patience) } else { rates.look(of, session, now, patience) }
         };
-        let turns = match look(Duration::ZERO) {
-            // For that it has to be waited.
-            Err(CountError::Busy) => blocking_or_here(move || look(LONGEST_COUNT)).await,
-            turns => turns,
-        };
-        turns.map_err(|error| refused(&call.tool, &format!("its calls cannot be counted: {error}")))
+        let late = tokio::time::Instant::now() + LONGEST_COUNT;
+        loop {
+            match look(Duration::ZERO) {
+                Err(CountError::Busy) if tokio::time::Instant::now() < late => tokio::time::sleep(PAUSE).await,
+                Err(CountError::Busy) => {
+                    let message = "Rate limit unknown: another process has held the lock of the counts for 5 s";
+                    return Err(Fault::new(Code::Busy, message));
+                }
+                turns => {
+                    let failed = |error| refused(&call.tool, &format!("its calls cannot be counted: {error}"));
+                    return turns.map_err(failed);
+                }
+            }
+        }
     }
 }
 
@@ -159,6 +167,9 @@ impl CallService {
         Ok(governed.rules.decide(&Facts { turns, ..facts(tool, governed, arguments, mode) }))
     }
 }
+
+/// How long a lock that another process holds is left alone.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// How long the lock of another process is waited for. It holds it for some microseconds.
 const LONGEST_COUNT: Duration = Duration::from_secs(5);

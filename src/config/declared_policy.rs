@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::origin::{Origin, Setting};
 use super::rules::{command_patterns, host_patterns, modes, path_patterns, rate};
 use super::section::Section;
-use super::value::{Word, count};
+use super::value::{FromToml, Word, count};
 
 /// How much harm a tool can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -101,11 +101,11 @@ pub struct DeclaredPolicy {
     /// The hosts that its addresses have to name.
     pub allowed_hosts: Option<Setting<Vec<String>>>,
     /// Its arguments that are paths, besides those that its schema says.
-    pub path_arguments: Option<Setting<Vec<String>>>,
+    pub path_arguments: Vec<Setting<Vec<String>>>,
     /// Its arguments that are commands.
-    pub command_arguments: Option<Setting<Vec<String>>>,
+    pub command_arguments: Vec<Setting<Vec<String>>>,
     /// Its arguments that are addresses or hosts, besides those that its schema says.
-    pub host_arguments: Option<Setting<Vec<String>>>,
+    pub host_arguments: Vec<Setting<Vec<String>>>,
 }
 
 /// Does something for each key of which the strongest setting counts.
@@ -113,15 +113,15 @@ macro_rules! strongest {
     ($do:ident!($($first:tt)*)) => {
         $do!($($first)* version, tags, category, risk_level, allowed_modes, requires_approval, requires_sandbox, rate_limit_per_hour,
             rate_limit_per_minute, budget_calls_per_day, session_rate_limit_per_hour, session_rate_limit_per_minute,
-            session_budget_calls, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts, path_arguments, command_arguments,
-            host_arguments)
+            session_budget_calls, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts)
     };
 }
 
 /// The same for each key of which every setting counts.
 macro_rules! every {
     ($do:ident!($($first:tt)*)) => {
-        $do!($($first)* forbidden_in_modes, requires_approval_in_modes, forbidden_paths, forbidden_commands)
+        $do!($($first)* forbidden_in_modes, requires_approval_in_modes, forbidden_paths, forbidden_commands, path_arguments,
+            command_arguments, host_arguments)
     };
 }
 
@@ -177,9 +177,9 @@ impl DeclaredPolicy {
             allowed_commands: section.take_as("allowed_commands", command_patterns),
             forbidden_commands: section.take_each("forbidden_commands", command_patterns),
             allowed_hosts: section.take_as("allowed_hosts", host_patterns),
-            path_arguments: section.take("path_arguments"),
-            command_arguments: section.take("command_arguments"),
-            host_arguments: section.take("host_arguments"),
+            path_arguments: section.take_each("path_arguments", Vec::from_toml),
+            command_arguments: section.take_each("command_arguments", Vec::from_toml),
+            host_arguments: section.take_each("host_arguments", Vec::from_toml),
             ..Self::default()
         }
     }

@@ -44,10 +44,10 @@ const HOSTS: &[&str] = &["uri", "url", "iri", "hostname", "ipv4", "ipv6"];
 impl Arguments {
     /// Those of a tool with this schema. Some tools are trusted to say which they are.
     pub fn of(schema: &Map<String, Value>, policy: &DeclaredPolicy, is_trusted: bool) -> Self {
-        let defs = Arc::new(schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default());
-        let pick = |formats: &'static [&'static str], named: Option<&Setting<Vec<String>>>| {
-            let is_named = |name: &String| named.is_some_and(|named| named.value.contains(name));
-            let shape = |schema: &Value| Shape::of(schema, &defs, formats);
+        let root = Arc::new(Value::Object(schema.clone()));
+        let pick = |formats: &'static [&'static str], named: &[Setting<Vec<String>>]| {
+            let is_named = |name: &String| named.iter().any(|named| named.value.contains(name));
+            let shape = |schema: &Value| Shape::of(schema, &root, formats);
             let known = properties_of(schema).filter_map(|(name, property)| {
                 let shape = if is_named(name) { None } else { Some(shape(property)?) };
                 Some(Argument::named(name, property, shape))
@@ -55,21 +55,21 @@ impl Arguments {
             let others = schema.get("additionalProperties").and_then(shape);
             known.chain(others.map(|shape| Argument::others(schema, shape))).collect::<Vec<_>>()
         };
-        let is_known = |formats: &'static [&'static str], named: Option<&Setting<Vec<String>>>| {
-            let by_word = named.filter(|named| is_trusted || !named.origin.is_of_tool());
+        let is_known = |formats: &'static [&'static str], named: &[Setting<Vec<String>>]| {
+            let mut by_word = named.iter().filter(|named| is_trusted || !named.origin.is_of_tool());
             // A name that the tool does not have says nothing; an empty list says that there are none.
             let is_one = |name: &String| takes_more(schema) || properties_of(schema).any(|(known, _)| known == name);
-            by_word.is_some_and(|named| named.value.is_empty() || named.value.iter().any(is_one))
-                || !pick(formats, None).is_empty()
+            by_word.any(|named| named.value.is_empty() || named.value.iter().any(is_one))
+                || !pick(formats, &[]).is_empty()
         };
         let mut found = Self {
-            paths: pick(PATHS, policy.path_arguments.as_ref()),
-            commands: pick(&[], policy.command_arguments.as_ref()),
-            hosts: pick(HOSTS, policy.host_arguments.as_ref()),
+            paths: pick(PATHS, &policy.path_arguments),
+            commands: pick(&[], &policy.command_arguments),
+            hosts: pick(HOSTS, &policy.host_arguments),
             is_known: [
-                is_known(PATHS, policy.path_arguments.as_ref()),
-                is_known(&[], policy.command_arguments.as_ref()),
-                is_known(HOSTS, policy.host_arguments.as_ref()),
+                is_known(PATHS, &policy.path_arguments),
+                is_known(&[], &policy.command_arguments),
+                is_known(HOSTS, &policy.host_arguments),
             ],
             takes_text: takes_more(schema) || properties_of(schema).any(|(_, property)| may_have_text(property)),
         };

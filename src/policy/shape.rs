@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
     schema: Value,
-    defs: Arc<Map<String, Value>>,
+    /// What its references lead into.
+    root: Arc<Value>,
     formats: &'static [&'static str],
 }
 
@@ -17,8 +18,8 @@ const DEEPEST: u8 = 64;
 
 impl Shape {
     /// `None` if the schema has none of the formats anywhere.
-    pub fn of(schema: &Value, defs: &Arc<Map<String, Value>>, formats: &'static [&'static str]) -> Option<Self> {
-        let shape = Self { schema: schema.clone(), defs: Arc::clone(defs), formats };
+    pub fn of(schema: &Value, root: &Arc<Value>, formats: &'static [&'static str]) -> Option<Self> {
+        let shape = Self { schema: schema.clone(), root: Arc::clone(root), formats };
         shape.has_format(schema).then_some(shape)
     }
 
@@ -31,9 +32,10 @@ impl Shape {
         schema.get("format").and_then(Value::as_str).is_some_and(|format| self.formats.contains(&format))
     }
 
-    fn definition(&self, schema: &Map<String, Value>) -> Option<(&str, &Value)> {
-        let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
-        self.defs.get_key_value(name).map(|(name, schema)| (name.as_str(), schema))
+    fn definition<'s>(&'s self, schema: &'s Map<String, Value>) -> Option<(&'s str, &'s Value)> {
+        let name = schema.get("$ref")?.as_str()?;
+        let path = percent_encoding::percent_decode_str(name.strip_prefix('#')?).decode_utf8().ok()?;
+        Some((name, self.root.pointer(&path)?))
     }
 
     /// Whether the schema, or one within it, has one of the formats. Each definition is looked into once.
@@ -60,7 +62,8 @@ impl Shape {
             return all_texts(value, texts);
         };
         let choices = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema.get(*key)?.as_array());
-        let others = choices.flatten().chain(self.definition(schema).map(|(_, schema)| schema));
+        let cases = ["then", "else"].iter().filter_map(|key| schema.get(*key));
+        let others = choices.flatten().chain(cases).chain(self.definition(schema).map(|(_, schema)| schema));
         let mut is_elsewhere = false;
         for other in others {
             is_elsewhere = true;
@@ -76,7 +79,9 @@ impl Shape {
             }
             Value::Object(members) if is_of(schema, "object") => {
                 let names = schema.get("propertyNames").is_some_and(|names| self.has_format(names));
-                let (own, rest) = (schema.get("properties"), schema.get("additionalProperties"));
+                let own = schema.get("properties");
+                // Which of the patterns matches a name is not looked at.
+                let rest = schema.get("additionalProperties").filter(|_| !schema.contains_key("patternProperties"));
                 for (name, member) in members {
                     texts.extend(names.then_some(name.as_str()));
                     let known = own.and_then(|own| own.get(name)).or(rest);

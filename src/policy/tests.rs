@@ -258,7 +258,10 @@ fn what_an_argument_is_comes_from_the_schema_and_the_settings() {
     let schema = schema.as_object().unwrap();
     let names =
         |arguments: &[Argument]| arguments.iter().map(|one| one.name.clone().unwrap_or_default()).collect::<Vec<_>>();
-    let policy = DeclaredPolicy { path_arguments: words(&["note", "not_there"]), ..DeclaredPolicy::default() };
+    let policy = DeclaredPolicy {
+        path_arguments: words(&["note", "not_there"]).into_iter().collect(),
+        ..DeclaredPolicy::default()
+    };
     let found = Arguments::of(schema, &policy, false);
     assert_eq!(names(&found.paths), ["from", "many", "maybe", "note"]);
     assert_eq!((names(&found.commands), names(&found.hosts)), (vec![], vec!["url".to_owned()]));
@@ -314,7 +317,7 @@ fn a_rule_that_cannot_be_kept_denies() {
     assert_eq!(decide(json!({}), &policy, false), "denied", "nothing is known of it");
     let named = |names: &[&str], origin: Origin| {
         let value = names.iter().map(|&name| name.to_owned()).collect();
-        DeclaredPolicy { path_arguments: Some(Setting { value, origin }), ..policy.clone() }
+        DeclaredPolicy { path_arguments: vec![Setting { value, origin }], ..policy.clone() }
     };
     assert_eq!(
         decide(text.clone(), &named(&[], Origin::Default), false),

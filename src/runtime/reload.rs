@@ -25,11 +25,11 @@ pub(super) struct Changes {
     added: Builtins,
     /// What the configuration files looked like. Locked by the watching thread alone.
     seen: Mutex<Stamps>,
-    /// Since when one of them is empty that was not. Locked likewise.
+    /// Since when one of them is empty or missing that was not. Locked likewise.
     emptied: Mutex<Option<Instant>>,
 }
 
-/// How long a configuration file must stay empty to be taken for it.
+/// How long a configuration file must stay empty or missing to be taken for it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Changes {
@@ -83,7 +83,7 @@ impl Follower for Changes {
             if !config.files.iter().all(|file| is_filled(file))
                 && emptied.get_or_insert_with(Instant::now).elapsed() < PATIENCE
             {
-                // It is being written: what writes it began with an empty one.
+                // It is being written: what writes it began with an empty one, or with none.
                 return Look::Soon;
             }
             *emptied = None;
@@ -110,9 +110,9 @@ impl Follower for Changes {
     }
 }
 
-/// Whether a file is missing or has contents.
+/// Whether a file is there and has contents.
 fn is_filled(file: &Path) -> bool {
-    std::fs::metadata(file).map_or(true, |about| about.len() > 0)
+    std::fs::metadata(file).is_ok_and(|about| about.len() > 0)
 }
 
 /// What the files looked like when they were read. What changed since then is seen at the first look.
