@@ -71,7 +71,12 @@ pub fn whole(pattern: &str, home: &Path, folder: &Path) -> Option<String> {
 
 /// A path as a pattern of itself.
 fn escaped(path: &Path) -> Option<String> {
-    Some(globset::escape(path.to_str()?))
+    Some(escape(path.to_str()?))
+}
+
+/// A text as a pattern of itself.
+pub fn escape(text: &str) -> String {
+    globset::escape(&text.replace('\\', "\\\\"))
 }
 
 /// The pattern, parsed: `*` ends at `/`, and `**` does not.

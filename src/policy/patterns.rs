@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::config::rules::{glob, whole};
+use crate::config::rules::{escape, glob, whole};
 
 /// The patterns of one setting. The folder that a pattern begins with is inside as well: `/srv/**` has `/srv`.
 #[derive(Debug, Clone)]
@@ -19,12 +19,15 @@ pub(super) struct PathPatterns {
     within: Vec<(Box<[u8]>, GlobMatcher)>,
     /// The others.
     anywhere: Option<GlobSet>,
+    /// Whether all patterns are among them: a folder that they begin at may have a name that is no text.
+    pub is_whole: bool,
 }
 
 impl PathPatterns {
     /// Each pattern as it is written, and with the links of its first folders followed.
     pub fn new(patterns: &[String], home: &Path, folder: &Path, real: &impl Fn(&Path) -> PathBuf) -> Self {
-        let mut found = Self { below: HashSet::new(), exact: HashSet::new(), within: Vec::new(), anywhere: None };
+        let mut found =
+            Self { below: HashSet::new(), exact: HashSet::new(), within: Vec::new(), anywhere: None, is_whole: true };
         let mut anywhere = GlobSetBuilder::new();
         for text in patterns.iter().filter_map(|pattern| whole(pattern, home, folder)) {
             for text in both(&text, real) {
@@ -44,6 +47,7 @@ impl PathPatterns {
                 }
             }
         }
+        found.is_whole = patterns.iter().all(|pattern| whole(pattern, home, folder).is_some());
         found.anywhere = anywhere.build().ok().filter(|globs| !globs.is_empty());
         found
     }
@@ -67,16 +71,33 @@ impl PathPatterns {
 
 const MEANINGFUL: [char; 8] = ['*', '?', '[', ']', '{', '}', '\\', '!'];
 
+/// What a part of a pattern matches, if that is one name.
+fn literal(part: &str) -> Option<String> {
+    let (mut name, mut rest) = (String::new(), part.chars());
+    while let Some(c) = rest.next() {
+        name.push(match c {
+            '[' => {
+                let only = rest.next()?;
+                rest.next().filter(|end| *end == ']').map(|_| only)?
+            }
+            '\\' => rest.next()?,
+            '*' | '?' | ']' | '{' | '}' => return None,
+            plain => plain,
+        });
+    }
+    Some(name)
+}
+
 /// A pattern as it is, and with the links of the folders that it begins with followed.
 fn both(text: &str, real: &impl Fn(&Path) -> PathBuf) -> Vec<String> {
     let parts: Vec<&str> = text.split('/').collect();
-    let plain = parts.iter().take_while(|part| !part.contains(MEANINGFUL)).count();
-    let start = parts[..plain].join("/");
+    let plain: Vec<String> = parts.iter().map_while(|part| literal(part)).collect();
+    let (start, plain) = (plain.join("/"), plain.len());
     let start = real(Path::new(if start.is_empty() { "/" } else { &start }));
     let mut found = vec![text.to_owned()];
     if let Some(start) = start.to_str() {
         let start = start.trim_end_matches('/');
-        let start = if start.contains(MEANINGFUL) { globset::escape(start) } else { start.to_owned() };
+        let start = escape(start);
         let followed = std::iter::once(&*start).chain(parts[plain..].iter().copied()).collect::<Vec<_>>().join("/");
         found.extend((followed != text).then_some(followed));
     }

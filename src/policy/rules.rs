@@ -58,21 +58,30 @@ impl Rules {
         let commands = |setting: &Setting<Vec<String>>| {
             setting.value.iter().filter_map(|pattern| shlex::split(pattern)).collect::<Vec<Words>>()
         };
+        let allowed_paths = Rule::of(policy.allowed_paths.as_ref(), paths);
+        let forbidden_paths = Rule::each(&policy.forbidden_paths, paths);
+        let of_paths = allowed_paths.iter().map(|rule| ("allowed_paths", rule));
+        let of_paths = of_paths.chain(forbidden_paths.iter().map(|rule| ("forbidden_paths", rule)));
+        let unkept = of_paths.filter(|(_, rule)| !rule.value.is_whole).map(|(key, rule)| Because {
+            key,
+            origin: rule.origin.clone(),
+            reason: format!("`{key}` cannot be kept: it begins at a folder whose name is no text"),
+        });
         Self {
+            unkept: unkept.collect(),
             allowed_modes: Rule::of(policy.allowed_modes.as_ref(), modes),
             forbidden_in_modes: Rule::each(&policy.forbidden_in_modes, modes),
             requires_approval: Rule::of(policy.requires_approval.as_ref(), |setting| setting.value),
             requires_approval_in_modes: Rule::each(&policy.requires_approval_in_modes, modes),
             rates: Vec::new(),
-            allowed_paths: Rule::of(policy.allowed_paths.as_ref(), paths),
-            forbidden_paths: Rule::each(&policy.forbidden_paths, paths),
+            allowed_paths,
+            forbidden_paths,
             max_file_size: Rule::of(policy.max_file_size_mb.as_ref(), |setting| {
                 (setting.value as u64).saturating_mul(1 << 20)
             }),
             allowed_commands: Rule::of(policy.allowed_commands.as_ref(), commands),
             forbidden_commands: Rule::each(&policy.forbidden_commands, commands),
             allowed_hosts: Rule::of(policy.allowed_hosts.as_ref(), |setting| setting.value.clone()),
-            unkept: Vec::new(),
         }
     }
 

@@ -271,6 +271,37 @@ fn what_an_argument_is_comes_from_the_schema_and_the_settings() {
 }
 
 #[test]
+fn a_folder_with_any_name_can_have_patterns() {
+    for name in ["we[i]rd", "a{b}", "a!b", "a*b", "a\\b", "a?b", "plain"] {
+        let folder = PathBuf::from("/srv").join(name);
+        let real = |path: &Path| match path.strip_prefix(folder.join("link")) {
+            Ok(rest) => folder.join("real").join(rest),
+            Err(_) => path.to_owned(),
+        };
+        let patterns: Vec<String> = ["plain/**", "link/**", "one/*.key"].map(str::to_owned).into();
+        let found = patterns::PathPatterns::new(&patterns, Path::new("/home/me"), &folder, &real);
+        assert!(found.is_whole, "{name}");
+        for inside in ["plain", "plain/k", "link/k", "real/k", "real", "one/a.key"] {
+            assert!(found.has(&folder.join(inside)), "{name}/{inside}");
+        }
+        for outside in ["other", "one/a.pub", "realm"] {
+            assert!(!found.has(&folder.join(outside)), "{name}/{outside}");
+        }
+        assert!(!found.has(Path::new("/srv/other/plain/k")), "{name}");
+    }
+    let odd = std::os::unix::ffi::OsStrExt::from_bytes(b"/srv/\xff");
+    assert!(
+        !patterns::PathPatterns::new(
+            &["a/**".to_owned()],
+            Path::new("/"),
+            Path::new::<std::ffi::OsStr>(odd),
+            &|path| path.to_owned()
+        )
+        .is_whole
+    );
+}
+
+#[test]
 fn names_in_a_dictionary_and_arguments_without_a_name_are_judged() {
     let path = json!({"type": "string", "format": "path"});
     let schema = json!({"properties": {

@@ -22,7 +22,9 @@ impl Moment {
     pub fn now() -> Self {
         static BOOT: OnceLock<u64> = OnceLock::new();
         let boot = BOOT.get_or_init(|| {
-            let digest = Sha256::digest(boot_id());
+            // In a time namespace, the time since the boot is another one.
+            let namespace = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
+            let digest = Sha256::digest(format!("{} {}", boot_id(), namespace.display()));
             u64::from_le_bytes(std::array::from_fn(|index| digest[index]))
         });
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
