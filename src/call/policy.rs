@@ -135,15 +135,15 @@ impl PolicyLayer {
 
     /// When the rates of a tool admit this call. If that is now and it is to be counted, it is.
     async fn turns(&self, call: &CallContext, counts: bool) -> Result<Vec<Turn>, Fault> {
-        let (rates, tool, session) = (Arc::clone(&self.rates), Arc::clone(&call.tool), call.caller().session.0);
-        let look = move |patience: Duration| {
-            let of = tool.governed().map(|governed| governed.rules.rates()).unwrap_or_default();
-            let now = Moment::now();
-            if counts { rates.take(of, session, now, patience) } else { rates.look(of, session, now, patience) }
+        let of = call.tool.governed().map(|governed| governed.rules.rates()).unwrap_or_default();
+        let look = || {
+            let (session, now) = (call.caller().session.0, Moment::now());
+            let look = if counts { Rates::take } else { Rates::look };
+            look(&self.rates, of, session, now, Duration::ZERO)
         };
         let late = tokio::time::Instant::now() + LONGEST_COUNT;
         loop {
-            match look(Duration::ZERO) {
+            match look() {
                 Err(CountError::Busy) if tokio::time::Instant::now() < late => tokio::time::sleep(PAUSE).await,
                 Err(CountError::Busy) => {
                     let message = "Rate limit unknown: another process has held the lock of the counts for 5 s";
