@@ -59,7 +59,11 @@ impl KeptMode {
     pub fn read(file: &Path) -> io::Result<Option<Self>> {
         let text = match std::fs::read(file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // Where it cannot be seen, nobody can have set one.
+            Err(error) if file.symlink_metadata().is_err() => {
+                tracing::debug!("no mode is kept: {error}");
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let kept: Self = serde_json::from_slice(&text)?;

@@ -85,10 +85,13 @@ pub fn is_below_us(pid: Pid) -> bool {
 /// Whether another hostler is above this process: a tool of its has started it, by whatever ways.
 pub fn is_below_hostler() -> bool {
     let name = |pid: Pid| proc_file::read_to_string(format!("/proc/{pid}/comm")).ok();
+    // That of the shared hostler, which was started as `/proc/self/exe`.
+    let is_exe = |name: &Option<String>| name.as_deref().is_some_and(|name| name.trim_end() == "exe");
     let program = |pid: Pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let (own_name, own_program) = (name(getpid()), program(getpid()));
     // A hostler that serves shows its name, and its program to nobody. A script of that name shows a shell.
-    let is_one = |above: Pid| name(above) == own_name && program(above).is_none_or(|other| Some(other) == own_program);
+    let is_named = |name: Option<String>| name == own_name || is_exe(&name);
+    let is_one = |above: Pid| is_named(name(above)) && program(above).is_none_or(|other| Some(other) == own_program);
     table::ancestors(getpid()).into_iter().any(is_one)
 }
 
