@@ -71,6 +71,7 @@ mod environment;
 mod check;
 mod registry;
 mod discovery;
+mod secrets;
 mod process;
 mod protocol;
 mod outcome;
@@ -122,6 +123,7 @@ pub mod bench {
     pub use crate::policy::{bench::Deciding, commands};
     pub use crate::protocol::{CallFrame, Hello, Incoming, parse as parse_frame, peek_id};
     pub use crate::registry::{Registry, Tool};
+    pub use crate::secrets::bench::Redacting;
     pub use crate::telemetry::{flush_spans, span_counts};
 
     /// What is seen of the calls of a runtime.

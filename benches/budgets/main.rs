@@ -21,6 +21,7 @@ mod peer;
 mod policy;
 mod pool;
 mod question;
+mod redaction;
 mod relay;
 mod reload;
 mod sample;
@@ -57,6 +58,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("faces", faces::faces),
     ("watch", watch::watch),
     ("spans", spans::spans),
+    ("redaction", redaction::redaction),
     ("journal", journal::calls),
     ("cold", cold::cold),
     ("validate", validation::validation),

@@ -292,8 +292,7 @@ impl Call {
         let run_time = self.asks.as_ref().map_or_else(|| self.begun.elapsed(), |asks| asks.run_time());
         let left = self.timeout.saturating_sub(run_time);
         let waits = self.asks.clone().map(Asks::waits);
-        let ask =
-            Ask { method, params, left, arguments: Some(Arc::from(self.arguments.clone())), waits, secrets: None };
+        let ask = Ask { method, params, left, arguments: Some(Arc::from(self.arguments.clone())), waits };
         let answer = self.standing_still(method, host.answer(ask)).await?;
         let answer = answer.map_err(|error| {
             let capability = error.detail("capability").map(str::to_owned);

@@ -13,10 +13,11 @@ use super::journaled::Journaled;
 use super::request::{CallRequest, Resumed};
 use super::watch::{Watched, span_of};
 use crate::config::tool::Effects;
-use crate::outcome::{Cancelled, Canceller, Fault, Outcome, Redactor};
+use crate::outcome::{Cancelled, Canceller, Fault, Outcome};
 use crate::pool::{Caller, Cancellation, Listener};
 use crate::protocol::{ProgressNote, TraceContext};
 use crate::registry::Tool;
+use crate::secrets::{Lease, LiveSecrets, Redactor};
 use crate::worker::LogLine;
 
 /// Events that a slow reader may leave unread before further ones are dropped.
@@ -189,9 +190,10 @@ pub(super) struct RunningCall {
     effects: OnceLock<Effects>,
     /// What answers its requests; `None` before it runs and once it has ended. Locked only briefly.
     pub asks: Mutex<Option<AskContext>>,
-    /// What its outcome must not hold: the secrets of the calls that wait for it, later also its own. Locked only to
-    /// replace or to copy.
-    secrets: Mutex<Option<Arc<Redactor>>>,
+    /// The secrets of its workspace.
+    pub live: Arc<LiveSecrets>,
+    /// Keeps its own secrets among these. Locked only to add.
+    pub leases: Mutex<Vec<Arc<Lease>>>,
     /// Locked only to add or to copy.
     listeners: Mutex<Vec<Arc<dyn Listener>>>,
     /// Handles that have not cancelled.
@@ -201,7 +203,7 @@ pub(super) struct RunningCall {
 }
 
 impl RunningCall {
-    pub fn new(id: String, request: &CallRequest, watched: Watched) -> Arc<Self> {
+    pub fn new(id: String, request: &CallRequest, watched: Watched, live: Arc<LiveSecrets>) -> Arc<Self> {
         let count = |of: fn(&Resumed) -> u64| {
             request.resumed.as_ref().map_or(0, |it| u32::try_from(of(it)).unwrap_or(u32::MAX))
         };
@@ -223,7 +225,8 @@ impl RunningCall {
             cancellation: Cancellation::default(),
             effects: OnceLock::new(),
             asks: Mutex::new(None),
-            secrets: Mutex::new(request.outer.as_ref().and_then(|outer| outer.secrets.clone())),
+            live,
+            leases: Mutex::default(),
             listeners: Mutex::new(vec![Arc::clone(&request.listener)]),
             interest: AtomicUsize::new(0),
             outcome: OnceLock::new(),
@@ -292,17 +295,12 @@ impl RunningCall {
         }
     }
 
-    /// The secrets that it knows so far.
+    /// What finds the secrets of its workspace.
     pub fn secrets(&self) -> Option<Arc<Redactor>> {
-        self.secrets.lock().clone()
+        self.live.redactor()
     }
 
-    /// Its outcome must not hold these secrets.
-    pub fn keeps(&self, secrets: &Arc<Redactor>) {
-        *self.secrets.lock() = Some(Arc::clone(secrets));
-    }
-
-    /// Removes the secrets that it knows from a fault. What is added to faults after the tool ended may name them.
+    /// Removes secrets from a fault. What is added to faults after the tool ended may name them.
     pub fn redact(&self, fault: &mut Fault) {
         if let Some(secrets) = self.secrets() {
             secrets.fault(fault);

@@ -32,9 +32,12 @@ impl Listener for RunningCall {
     }
 
     fn output(&self, stream: &str, text: &str) {
-        self.watch_output(stream, text);
-        self.journal_output(stream, text);
-        self.each(|listener| listener.output(stream, text));
+        // Executables and built-in tools may print the secrets of others.
+        let secrets = self.secrets();
+        let text = secrets.as_ref().map_or(text.into(), |secrets| secrets.text(text));
+        self.watch_output(stream, &text);
+        self.journal_output(stream, &text);
+        self.each(|listener| listener.output(stream, &text));
     }
 
     fn log(&self, line: &LogLine) {

@@ -12,10 +12,11 @@ use super::handle::RunningCall;
 use super::questions::Questions;
 use super::waits::Wait;
 use super::{CallRequest, CallService};
-use crate::outcome::{Fault, Redactor};
+use crate::outcome::Fault;
 use crate::pool::{Caller, Listener};
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::registry::Tool;
+use crate::secrets::Lease;
 use crate::worker::{Ask, HostAccess};
 
 struct CallHost {
@@ -80,17 +81,16 @@ impl HostAccess for RunningCall {
         asks.as_ref().and_then(|context| context.request.client.as_ref()).is_some_and(|client| client.offers(feature))
     }
 
-    fn answer(&self, mut ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
+    fn answer(&self, ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
         Box::pin(async move {
-            ask.secrets = ask.secrets.or_else(|| self.secrets());
             let context = self.asks.lock().clone();
             let host = context.and_then(AskContext::host).ok_or_else(|| refused("the call has ended"))?;
             host.answer(ask).await
         })
     }
 
-    fn learns(&self, secrets: &Arc<Redactor>) {
-        self.keeps(secrets);
+    fn holds(&self, secrets: &Arc<Lease>) {
+        self.leases.lock().push(Arc::clone(secrets));
     }
 
     fn starts(&self) {

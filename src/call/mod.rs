@@ -6,6 +6,7 @@ mod facts;
 mod finish;
 mod handle;
 mod heard;
+mod hiding;
 mod host;
 mod journaled;
 mod kept_source;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::client::{Asking, ClientError, ClientFeatures, Elicitation, Elicited, LlmRequest, NoClient};
 use super::host::{raw, read, refused};
-use crate::outcome::{Code, Redactor};
+use crate::outcome::Code;
 use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::worker::{Ask, Waits};
@@ -22,8 +22,6 @@ pub(crate) struct OuterCall {
     arguments: Option<Arc<RawValue>>,
     waits: Option<Arc<dyn Waits>>,
     outer: Option<Arc<OuterCall>>,
-    /// The secrets that it knows, and may pass to the inner call as arguments.
-    pub(super) secrets: Option<Arc<Redactor>>,
 }
 
 /// The asker of one call's questions.
@@ -52,7 +50,6 @@ impl Questions {
             arguments: ask.arguments.clone(),
             waits: ask.waits.clone(),
             outer: self.outer.clone(),
-            secrets: ask.secrets.clone(),
         })
     }
 
@@ -173,10 +170,6 @@ impl Waits for OuterCall {
 
     fn inner_goes_on(&self) {
         self.each(|waits| waits.inner_goes_on());
-    }
-
-    fn learns(&self, secrets: &Arc<Redactor>) {
-        self.each(|waits| waits.learns(secrets));
     }
 }
 

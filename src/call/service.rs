@@ -1,6 +1,7 @@
 //! The call pipeline, the same for every client interface and every kind of tool: resolve, validate, layers,
 //! execute, check the result, record the outcome.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -18,7 +19,7 @@ use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers}
 use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
 use super::watch::{Watch, Watched};
-use super::{results, waits};
+use super::{hiding, results, waits};
 use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::config::environment::state;
@@ -31,7 +32,7 @@ use crate::rates::Rates;
 use crate::registry::{Catalogue, Registry, Serving, Tool};
 use crate::telemetry::{SpanExport, spawn};
 use crate::threads::blocking_or_here;
-use crate::worker::{HostAccess, Waits};
+use crate::worker::HostAccess;
 
 /// Accepts and runs calls.
 pub struct CallService {
@@ -198,7 +199,7 @@ impl CallService {
         let spans = self.spans.read().as_ref().map(SpanExport::exporter);
         let watched = Watched::new(&self.watch, self.number_of(request.caller.session), began, spans);
         let id = request.resumed.as_ref().map_or_else(|| self.ids.next(), |resumed| resumed.id.clone());
-        let running = RunningCall::new(id, &request, watched);
+        let running = RunningCall::new(id, &request, watched, Arc::clone(&self.pools.secrets.live));
         let handle = running.handle();
         self.running.lock().insert(running.id.clone(), Arc::clone(&running));
         if let Some(key) = request.key.as_ref().filter(|_| refusal.is_none()) {
@@ -278,6 +279,7 @@ impl CallService {
         }
         settled.metadata.stale = call.tool.entry.stale.as_ref().map(|stale| stale.reason.clone());
         settled.ended = settled.ended.and_then(|raw| results::check(&call.tool, raw));
+        settled.ended = settled.ended.map(|raw| hiding::hide(self, call, raw));
         settled
     }
 
@@ -326,8 +328,6 @@ impl CallService {
             background: request.background,
             listener: Arc::clone(running) as Arc<dyn Listener>,
             host: Some(Arc::clone(running) as Arc<dyn HostAccess>),
-            outer: request.outer.clone().map(|outer| outer as Arc<dyn Waits>),
-            secrets: running.secrets(),
             cancellation: running.cancellation.clone(),
         };
         // Boxed: the future of a warm call would be five times as large.
@@ -338,6 +338,11 @@ impl CallService {
         };
         if let Err(fault) = &mut settled.ended {
             running.redact(fault);
+        }
+        if let (Some(secrets), Some(output)) = (running.secrets(), &mut settled.metadata.output)
+            && let Cow::Owned(clean) = secrets.text(output)
+        {
+            *output = clean;
         }
         settled
     }

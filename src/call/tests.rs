@@ -55,7 +55,7 @@ pub(super) fn service_with(
     let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))), false);
     let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default());
-    let built_ins = BuiltIns::new(tools, Arc::clone(&store.broker), EnvFilter::default());
+    let built_ins = BuiltIns::new(tools, Arc::clone(&store.broker), EnvFilter::default(), Arc::clone(&pools.secrets));
     CallService::new(registry, pools, one_shots, built_ins, layers, Watch::new(store), None)
 }
 

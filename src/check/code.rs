@@ -9,6 +9,7 @@ use ruff_python_ast::{Expr, ExprCall, ExprContext, Identifier, Keyword, Stmt, St
 
 use super::file::Subject;
 use super::report::bytes_of;
+use super::written::{is_secret_name, known_form, looks_secret};
 use super::{Finding, rule};
 use crate::config::section::nearest;
 use crate::process::reaches_workers;
@@ -258,68 +259,9 @@ fn declare_it(subject: &Subject<'_>, name: &str) -> String {
     format!("declare it ({}), `import hostler` and {read}", declaring(subject, name))
 }
 
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    let ends = ["key", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
-    let harmless = ["public_key", "primary_key", "foreign_key", "sort_key", "group_key", "cache_key", "partition_key"];
-    let last = name.rsplit('_').next().unwrap_or(&name);
-    // `key` alone is what dictionaries and sorts have; `api_key` is not.
-    (ends.contains(&last) && name != "key" && !harmless.iter().any(|one| name.ends_with(one)))
-        || ["apikey", "secretkey", "accesstoken"].iter().any(|one| name.ends_with(one))
-}
-
-/// Whether a string could be a secret, not a word, a path or a placeholder.
-fn looks_secret(text: &str) -> bool {
-    let placeholder = ["your", "xxx", "example", "changeme", "placeholder", "...", "<", "{", "todo", "dummy", "test"];
-    let lower = text.to_ascii_lowercase();
-    let is_mixed =
-        text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let is_one_word =
-        !text.contains(char::is_whitespace) && !text.contains("://") && !text.starts_with(['/', '.', '$']);
-    text.len() >= 8 && is_one_word && is_mixed && !placeholder.iter().any(|word| lower.contains(word))
-}
-
-/// Forms that only secrets have: prefix, least length, what it is.
-const FORMS: &[(&str, usize, &str)] = &[
-    ("sk-", 24, "an API key"),
-    ("ghp_", 40, "a GitHub token"),
-    ("gho_", 40, "a GitHub token"),
-    ("ghs_", 40, "a GitHub token"),
-    ("github_pat_", 60, "a GitHub token"),
-    ("glpat-", 24, "a GitLab token"),
-    ("AKIA", 20, "an AWS access key"),
-    ("ASIA", 20, "an AWS access key"),
-    ("AIza", 39, "a Google API key"),
-    ("xoxb-", 24, "a Slack token"),
-    ("xoxp-", 24, "a Slack token"),
-    ("hf_", 34, "a Hugging Face token"),
-    ("SG.", 60, "a SendGrid key"),
-    ("npm_", 40, "an npm token"),
-    ("pypi-AgEI", 60, "a PyPI token"),
-];
-
-fn known_form(text: &str) -> Option<&'static str> {
-    if text.contains("-----BEGIN") && text.contains("PRIVATE KEY-----") {
-        return Some("a private key");
-    }
-    if let Some((_, rest)) = text.split_once("://")
-        && let Some((person, _)) = rest.split('/').next().unwrap_or_default().rsplit_once('@')
-        && let Some((_, password)) = person.split_once(':')
-        && !password.is_empty()
-        && !password.contains(['{', '<', '$', '%'])
-    {
-        return Some("the password in this address");
-    }
-    let is_token = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    FORMS
-        .iter()
-        .find(|(start, least, _)| text.starts_with(start) && text.len() >= *least && is_token(text))
-        .map(|form| form.2)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{hostler_names, is_secret_name, known_form, looks_secret};
+    use super::hostler_names;
 
     #[test]
     fn the_names_of_the_module_are_known() {
@@ -331,22 +273,5 @@ mod tests {
             names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')),
             "{names:?}"
         );
-    }
-
-    #[test]
-    fn secrets_are_recognised_by_name_and_by_form() {
-        for name in ["API_KEY", "apikey", "client_secret", "Authorization", "db_password", "X-Api-Key"] {
-            assert!(is_secret_name(name), "{name}");
-        }
-        for name in ["key", "keyboard", "primary_key", "tokens_used", "monkey"] {
-            assert!(!is_secret_name(name), "{name}");
-        }
-        assert!(looks_secret("8f14e45fceea167a") && looks_secret("hunter2hunter2"));
-        for text in ["password", "your-key-123", "https://x.y/1", "two words 12", "/etc/key1.pem", "{token1234}"] {
-            assert!(!looks_secret(text), "{text}");
-        }
-        assert_eq!(known_form("postgres://me:pa55@db/x"), Some("the password in this address"));
-        assert!(known_form("AKIAIOSFODNN7EXAMPLE").is_some() && known_form("sk-learn").is_none());
-        assert!(known_form("https://user:{password}@host").is_none());
     }
 }

@@ -11,6 +11,7 @@ mod interpreters;
 mod report;
 mod rule;
 mod settings;
+mod written;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;

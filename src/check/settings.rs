@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{FileReport, Finding, Interpreters, Report, rule};
 use crate::config::icon::resolved;
 use crate::config::origin::{Diagnosis, Origin, Place, Setting};
-use crate::config::tables::SecretSource;
+use crate::config::secrets::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
 use crate::discovery::ToolFile;
@@ -38,6 +38,7 @@ impl Report {
         secret_problem: impl Fn(&str, &Path) -> Option<(String, String)>,
     ) {
         self.programs(config, machine);
+        self.written_secrets(config);
         if let Some(Setting { origin: Origin::File(place), .. }) = &config.builtin.roots {
             for (root, why) in config.builtin.reached() {
                 let Some(why) = why else { continue };

@@ -14,8 +14,8 @@ use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surr
 use crate::config::{Config, ConfigOptions, environment};
 use crate::discovery::{Cache, ToolFile};
 use crate::environment::{EnvironmentSpec, installed_modules};
-use crate::executor::trouble_of_secret;
 use crate::runtime::Workspace;
+use crate::secrets::trouble_of_secret;
 use crate::words::plural;
 
 const FOUND: u8 = 1;

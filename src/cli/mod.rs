@@ -25,6 +25,7 @@ mod remove;
 mod replay;
 mod replay_test;
 mod rpc;
+mod secrets;
 mod shared;
 mod show;
 mod status;
@@ -199,6 +200,7 @@ async fn run(
             replay::run(args, &environment, &asked, &directory, open).await
         }
         Command::Mode(args) => mode::run(args, &asked, &directory),
+        Command::Secrets(args) => secrets::run(&open()?, args).await,
         Command::Policy(args) => policy::run(&open()?, args, &directory).await,
         Command::Token(args) => http::token(args, &environment),
         Command::Logs(args) => logs::run(args, &environment),

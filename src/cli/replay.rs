@@ -18,11 +18,11 @@ use crate::call::{CallDetails, CallInfo, CallRequest, CallState};
 use crate::config::tool::Effects;
 use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions, Environment};
-use crate::executor::redactor_of;
 use crate::journal::Place;
-use crate::outcome::{Code, Outcome, REMOVED, Redactor};
+use crate::outcome::{Code, Outcome};
 use crate::registry::Tool;
 use crate::runtime::Workspace;
+use crate::secrets::{REMOVED, Redactor, redactor_of};
 
 /// A call as the journal has it.
 pub(super) struct Recorded {

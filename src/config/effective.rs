@@ -44,6 +44,8 @@ pub struct EffectiveTool {
     pub effects: Setting<Effects>,
     /// The secrets it may receive.
     pub secrets: Setting<Vec<String>>,
+    /// Whether its own secrets are removed from its results, too.
+    pub redact_results: Setting<bool>,
     /// Who shares its workers where one hostler serves several clients.
     pub share: Setting<Share>,
     /// What happens to results that are too large for an MCP client.
@@ -120,6 +122,7 @@ impl Config {
             max_memory: layer.max_memory,
             effects: or(layer.effects, Effects::Once),
             secrets: or(layer.secrets, Vec::new()),
+            redact_results: or(layer.redact_results, false),
             large: or(layer.large, LargeResult::Error),
             share: or(layer.share, Share::User),
             journal: or(layer.journal, JournalLevel::Kept),
@@ -276,6 +279,9 @@ impl EffectiveTool {
             };
             ShownSetting { key, value, origin: origin.clone() }
         }));
+        if self.redact_results.origin != Origin::Default {
+            rows.push(row("redact_results", &self.redact_results, self.redact_results.value.to_string()));
+        }
         if let Some(first) = self.env.values().next() {
             rows.push(row("env", first, names(&variables)));
         }

@@ -138,6 +138,11 @@ pub fn user_config(environment: &Environment) -> PathBuf {
     xdg(environment, "XDG_CONFIG_HOME", ".config").join("hostler.toml")
 }
 
+/// Where `hostler secrets set` stores secrets, a file for each.
+pub fn user_secrets(environment: &Environment) -> PathBuf {
+    xdg(environment, "XDG_CONFIG_HOME", ".config").join("secrets")
+}
+
 /// The person's own tools.
 pub fn user_tools(environment: &Environment) -> PathBuf {
     xdg(environment, "XDG_DATA_HOME", ".local/share").join("tools")

@@ -19,9 +19,10 @@ use super::journal::JournalSettings;
 use super::kept_mode::KeptMode;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
+use super::secrets::{SecretSource, read_secrets};
 use super::section::{Section, Source};
 use super::shared::Shared;
-use super::tables::{Executables, Limits, SecretSource, read_secrets};
+use super::tables::{Executables, Limits};
 use super::telemetry::{Telemetry, log_format};
 use super::tool::{ToolLayer, variables_of};
 use super::{environment, rules, value};
@@ -143,12 +144,9 @@ impl Config {
         let sources = files.iter().map(|path| source(path)).collect::<Result<Vec<_>, _>>()?;
         let mut config = Self::read(&sources, options, directory).map_err(ConfigError::Problems)?;
         files.reverse();
+        let secrets = config.secret_files();
         if let Some(offered) = &mut config.mcp.resources {
-            let secrets = config.secrets.values().filter_map(|secret| match &secret.value {
-                SecretSource::File(path) => Some(path),
-                SecretSource::Environment(_) | SecretSource::Command(_) => None,
-            });
-            offered.withheld = files.iter().chain(secrets).cloned().collect();
+            offered.withheld = files.iter().cloned().chain(secrets).collect();
         }
         config.files = files;
         config.began = Some(began);

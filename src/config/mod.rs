@@ -16,6 +16,7 @@ pub mod section;
 pub mod journal;
 pub mod rules;
 pub mod shared;
+pub mod secrets;
 pub mod tables;
 pub mod task;
 pub mod telemetry;

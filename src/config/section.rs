@@ -29,7 +29,7 @@ pub struct Source {
 
 impl Source {
     /// The file and line of a byte of the text.
-    fn place_at(&self, offset: usize) -> Place {
+    pub(crate) fn place_at(&self, offset: usize) -> Place {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = self.first_line + before.split(|byte| *byte == b'\n').count() - 1;
         Place { file: Arc::clone(&self.file), line }

@@ -1,17 +1,10 @@
-//! The small tables of `hostler.toml`: `[limits]`, `[executables]`, and `[secrets]`, which holds the places of secrets and
-//! never their values.
+//! The small tables of `hostler.toml`: `[limits]` and `[executables]`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use toml::de::DeValue;
-
-use super::environment::from_file;
 use super::origin::Setting;
 use super::section::Section;
-use super::value::{ByteCount, FromToml, Word, count, limit, memory};
-use super::{Config, Environment};
+use super::value::{ByteCount, Word, count, limit, memory};
 
 /// `[limits]`: limits for all tools together.
 #[derive(Debug, Clone)]
@@ -75,59 +68,4 @@ impl Executables {
             on_schema_failure: failure.map_or(OnSchemaFailure::List, |setting| setting.value),
         }
     }
-}
-
-/// The place of one secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretSource {
-    /// A variable of hostler's own environment.
-    Environment(String),
-    /// A file that only its owner may read. The last line break is not part of the secret.
-    File(PathBuf),
-    /// The first line that a program prints.
-    Command(Vec<String>),
-}
-
-impl Config {
-    /// The variables that hold a configured secret: its own name, and the one that it is read from.
-    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
-        let read_from = self.secrets.values().filter_map(|setting| match &setting.value {
-            SecretSource::Environment(name) => Some(name.as_str()),
-            SecretSource::File(_) | SecretSource::Command(_) => None,
-        });
-        self.secrets.keys().map(String::as_str).chain(read_from)
-    }
-}
-
-/// Reads `[secrets]`.
-pub(super) fn read_secrets(
-    section: &Section<'_>,
-    environment: &Environment,
-) -> BTreeMap<String, Setting<SecretSource>> {
-    let mut found = BTreeMap::new();
-    for entry in section.entries() {
-        let origin = entry.origin();
-        if let Some(value) = secret_source(entry.value, |path| from_file(&origin, path, environment)) {
-            found.insert(entry.key.to_owned(), Setting { value, origin });
-        } else {
-            let fix = format!(
-                "write {} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}",
-                entry.key
-            );
-            section.report(&entry, "expected the place of a secret", fix);
-        }
-    }
-    found
-}
-
-fn secret_source(value: &DeValue<'_>, whole: impl Fn(&Path) -> PathBuf) -> Option<SecretSource> {
-    let mut entries = value.as_table()?.iter();
-    let (Some((key, item)), None) = (entries.next(), entries.next()) else { return None };
-    let item = item.get_ref();
-    Some(match key.get_ref().as_ref() {
-        "env" => SecretSource::Environment(item.as_str().filter(|name| !name.starts_with('$'))?.to_owned()),
-        "file" => SecretSource::File(whole(Path::new(item.as_str()?))),
-        "command" => SecretSource::Command(Vec::from_toml(item).ok().filter(|words| !words.is_empty())?),
-        _ => return None,
-    })
 }

@@ -133,6 +133,8 @@ pub struct ToolLayer {
     pub effects: Option<Setting<Effects>>,
     /// The secrets this tool file may receive, by name.
     pub secrets: Option<Setting<Vec<String>>>,
+    /// Whether its own secrets are removed from its results, too.
+    pub redact_results: Option<Setting<bool>>,
     /// The protocol of its worker.
     pub protocol: Option<Setting<Protocol>>,
     /// Its declared policy.
@@ -286,6 +288,7 @@ impl ToolLayer {
             cwd: section.take("cwd"),
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
+            redact_results: section.take("redact_results"),
             policy: DeclaredPolicy::read(section),
             icon: section.take_as("icon", icon),
             ..Self::default()
@@ -312,6 +315,7 @@ impl ToolLayer {
             max_memory: over.max_memory.or(self.max_memory),
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
+            redact_results: over.redact_results.or(self.redact_results),
             protocol: over.protocol.or(self.protocol),
             large: over.large.or(self.large),
             share: over.share.or(self.share),

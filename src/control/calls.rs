@@ -19,8 +19,9 @@ use super::text::Json;
 use crate::call::{CallFilter, CallHandle, CallInfo, CallRequest, CallState, Caller};
 use crate::config::call_site::CallSite;
 use crate::journal::State;
-use crate::outcome::{Cancelled, Canceller, Outcome, REMOVED};
+use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::protocol::TraceContext;
+use crate::secrets::REMOVED;
 
 const CANCEL: Entry = Entry {
     name: "calls.cancel",

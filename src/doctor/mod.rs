@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::check::open_to_others;
 use crate::config::origin::Diagnosis;
 use crate::discovery::Kind;
-use crate::executor::named_itself;
 use crate::runtime::Workspace;
+use crate::secrets::named_itself;
 use crate::words::plural;
 
 /// The state of one thing.

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use pep440_rs::VersionSpecifiers;
 
-use super::secrets::{how_to_fill, lack_of};
 use crate::config::Config;
 use crate::config::origin::Origin;
-use crate::config::tables::SecretSource;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
 use crate::registry::{FileEntry, Registry, Tool};
+use crate::secrets::why_missing;
 
 /// Completes the fault of a call.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
@@ -115,30 +114,6 @@ fn missing_variable(name: &str, entry: &FileEntry) -> String {
     )
 }
 
-/// Why a secret is not set, and what to do.
-pub(super) fn why_missing(name: &str, config: &Config) -> String {
-    missing_secret(name, config.secrets.get(name).map(|setting| &setting.value))
-}
-
-fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
-    let why = match source {
-        None => {
-            return format!(
-                "Put it into hostler's environment as {name}, or into a file that only you can read (`chmod 600`), and write \
-                 under [secrets] in hostler.toml: {name} = {{ file = \"/path/to/it\" }}"
-            );
-        }
-        Some(SecretSource::File(path)) => {
-            format!("{}, which {}: {}", path.display(), lack_of(path), how_to_fill(path))
-        }
-        Some(SecretSource::Environment(variable)) => {
-            format!("the variable {variable} of hostler's environment, which is not set or empty")
-        }
-        Some(SecretSource::Command(words)) => format!("the output of `{}`, which is empty", words.join(" ")),
-    };
-    format!("[secrets] in hostler.toml reads it from {why}")
-}
-
 /// The advice after a `SyntaxError`; `None` if another Python version would not help.
 pub(super) fn newer_syntax(file: &ToolFile) -> Option<String> {
     let source = pep723::decode(&std::fs::read(&file.path).ok()?).ok()?;
@@ -209,17 +184,6 @@ mod tests {
         assert_eq!(where_to_set(&Origin::File(place.clone())), "at /etc/hostler.toml:3, which is in force");
         assert_eq!(where_to_set(&Origin::Header(place)), "in its header (/etc/hostler.toml:3)");
         assert!(where_to_set(&Origin::Default).contains("[tool.hostler]"));
-    }
-
-    #[test]
-    fn a_missing_secret_names_where_it_was_looked_up() {
-        assert!(missing_secret("KEY", None).contains("under [secrets] in hostler.toml: KEY = {"));
-        let file = SecretSource::File("/run/key".into());
-        assert!(missing_secret("KEY", Some(&file)).contains("/run/key, which does not exist"));
-        let variable = SecretSource::Environment("OTHER".to_owned());
-        assert!(missing_secret("KEY", Some(&variable)).contains("the variable OTHER"));
-        let command = SecretSource::Command(vec!["pass".to_owned(), "show".to_owned()]);
-        assert!(missing_secret("KEY", Some(&command)).contains("`pass show`"));
     }
 
     #[test]

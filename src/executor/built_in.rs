@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 use super::admission::Admission;
 use super::pooled::Invocation;
 use super::seat::Seat;
-use super::secrets::look_up;
 use crate::builtin::{Asks, Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::EnvFilter;
 use crate::registry::{Catalogue, Tool};
+use crate::secrets::Secrets;
 use crate::telemetry::spawn;
 
 /// The enabled built-in tools.
@@ -25,12 +25,13 @@ pub struct BuiltIns {
     tools: RwLock<Arc<Builtins>>,
     admission: Admission,
     env_filter: EnvFilter,
+    secrets: Arc<Secrets>,
 }
 
 impl BuiltIns {
     /// An executor for these tools. Programs that they start do not inherit the variables in `env_filter`.
-    pub fn new(tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
-        Self { tools: RwLock::new(Arc::new(tools)), admission: Admission::new(shared), env_filter }
+    pub fn new(tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter, secrets: Arc<Secrets>) -> Self {
+        Self { tools: RwLock::new(Arc::new(tools)), admission: Admission::new(shared), env_filter, secrets }
     }
 
     /// Runs a call. Dropping the future cancels it.
@@ -54,11 +55,14 @@ impl BuiltIns {
         self.admission.keep_those_of(catalogue);
     }
 
-    fn secrets(config: &Arc<Config>) -> LookUp {
-        let config = Arc::clone(config);
+    fn look_up(&self, config: &Arc<Config>) -> LookUp {
+        let (config, secrets) = (Arc::clone(config), Arc::clone(&self.secrets));
         Arc::new(move |name| {
-            let (name, config) = (name.to_owned(), Arc::clone(&config));
-            Box::pin(async move { look_up(&name, &config).await.map_err(|error| error.fault_of(&name)) })
+            let (name, config, secrets) = (name.to_owned(), Arc::clone(&config), Arc::clone(&secrets));
+            Box::pin(async move {
+                let found = secrets.read_live(&name, &config).await;
+                found.map(|found| found.map(|value| value.to_string())).map_err(|error| error.fault_of(&name))
+            })
         })
     }
 
@@ -71,7 +75,7 @@ impl BuiltIns {
     ) -> Result<Box<RawValue>, Fault> {
         let Invocation { call_id, kwargs, timeout, listener, host, trace, .. } = invocation;
         let max_output = tool.entry.config.limits.max_output.value.0;
-        let secrets = Self::secrets(&tool.entry.config);
+        let secrets = self.look_up(&tool.entry.config);
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
         let new_privileges = tool.entry.settings.new_privileges.value;
         let asks = Some(Arc::clone(&seat) as Arc<dyn Asks>);

@@ -11,7 +11,7 @@ use super::advice;
 use super::identity::Identity;
 use super::store::Describe;
 use crate::config::Environment;
-use crate::config::tables::SecretSource;
+use crate::config::secrets::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
@@ -20,6 +20,7 @@ use crate::pool::Rules;
 use crate::process::{EnvFilter, worker_environment};
 use crate::protocol::HostMethod;
 use crate::registry::{FileEntry, Registry, Serving};
+use crate::secrets::CREDENTIALS;
 use crate::threads::blocking;
 use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
@@ -70,11 +71,18 @@ impl Makers {
             let variable = match source {
                 None => Some(name.as_str()),
                 Some(SecretSource::Environment(variable)) => Some(variable.as_str()),
-                Some(SecretSource::File(_) | SecretSource::Command(_)) => None,
+                Some(_) => None,
             };
-            // A command sees the variables of the session.
-            if let (Some(SecretSource::Command(_)), Some(session)) = (source, self.session) {
-                identity.add_of_session(&part, session);
+            match (source, self.session) {
+                // Who answers depends on the variables of the session.
+                (Some(SecretSource::Command { .. } | SecretSource::Keyring { .. }), Some(session)) => {
+                    identity.add_of_session(&part, session);
+                }
+                (Some(SecretSource::Systemd(_)), _) => {
+                    identity.add(&part, format!("{:?}", config.environment.absolute_path(CREDENTIALS)));
+                }
+                (None, _) => identity.add(&part, format!("{:?}", config.stored_secret(name))),
+                _ => {}
             }
             match (variable.and_then(|name| config.environment.text(name)), self.session) {
                 (None, _) => {}

@@ -8,7 +8,6 @@ mod makers;
 mod one_shot;
 mod pooled;
 mod seat;
-mod secrets;
 mod store;
 mod admission;
 
@@ -17,5 +16,4 @@ pub use makers::Makers;
 pub use one_shot::OneShots;
 pub use pooled::{FileStatus, Status};
 pub use pooled::{Invocation, Pools, caps};
-pub use secrets::{named_itself, redactor_of, trouble_of_secret};
 pub use store::{PoolStore, SharedStatus};

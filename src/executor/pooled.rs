@@ -1,7 +1,7 @@
 //! One pool for each version of a tool file. A changed file gets a new pool; the old pool finishes its calls, and stops
 //! once the new one has a worker.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,18 +14,18 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::advice;
 use super::identity::PoolKey;
 use super::makers::{Makers, describe, environment_spec, rules};
-use super::secrets::{Unreadable, look_up};
 use super::store::{Current, Open, PoolLease, PoolStore, User};
 use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
 use crate::environment::{Environments, Lease, Progress};
-use crate::outcome::{Code, Fault, Metadata, Redactor};
+use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, SessionId, Settled, Usage};
 use crate::protocol::TraceContext;
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
+use crate::secrets::{CallSecrets, SecretText, Secrets, Unreadable, why_missing};
 use crate::telemetry::Audience;
-use crate::worker::{HostAccess, Waits};
+use crate::worker::HostAccess;
 
 /// A validated call for an executor.
 pub struct Invocation {
@@ -47,10 +47,6 @@ pub struct Invocation {
     pub listener: Arc<dyn Listener>,
     /// Answers its requests, if the file has host access.
     pub host: Option<Arc<dyn HostAccess>>,
-    /// The call that waits for it.
-    pub outer: Option<Arc<dyn Waits>>,
-    /// The secrets that this call knows, which may be among the arguments.
-    pub secrets: Option<Arc<Redactor>>,
     /// Signals that the call was cancelled.
     pub cancellation: Cancellation,
 }
@@ -66,8 +62,9 @@ pub struct Pools {
     /// Locked only to look up or replace an entry.
     pub(super) open: Mutex<Open>,
     nothing: Arc<RawValue>,
-    /// The last secrets sent to each file. Locked only to look up or replace an entry.
-    secrets: Mutex<HashMap<SourceId, Secrets>>,
+    /// The secrets that calls read.
+    pub secrets: Arc<Secrets>,
+    no_secrets: CallSecrets,
 }
 
 /// Where a call goes.
@@ -80,9 +77,6 @@ enum Found {
     Closed,
 }
 
-/// The secrets of a call as JSON, and their redactor.
-type Secrets = (Arc<RawValue>, Option<Arc<Redactor>>);
-
 impl Pools {
     /// No pools yet; each starts with the first call of its tool file.
     pub fn new(registry: Arc<Registry>, makers: Makers, store: Arc<PoolStore>) -> Self {
@@ -93,7 +87,8 @@ impl Pools {
             registry,
             open: Mutex::default(),
             nothing: Arc::from(nothing),
-            secrets: Mutex::default(),
+            secrets: Arc::default(),
+            no_secrets: CallSecrets::default(),
         }
     }
 
@@ -101,8 +96,8 @@ impl Pools {
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         let mut entry = Arc::clone(&tool.entry);
         // Again if the configuration changes while a secret is read, which may take long: a worker and what it is sent are of one.
-        let ((secrets, redactor), found) = loop {
-            let secrets = invocation.cancellation.or(&tool.name, self.secrets(&entry)).await;
+        let (secrets, found) = loop {
+            let secrets = invocation.cancellation.or(&tool.name, self.secrets_of(&entry)).await;
             let secrets = match secrets.and_then(|found| found) {
                 Ok(secrets) => secrets,
                 Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
@@ -113,17 +108,8 @@ impl Pools {
                 Found::Closed => break (secrets, None),
             }
         };
-        if let (Some(secrets), Some(outer)) = (&redactor, &invocation.outer) {
-            outer.learns(secrets);
-        }
-        let redactor = match (redactor, &invocation.secrets) {
-            (Some(own), Some(others)) => Some(own.and(others)),
-            (own, others) => own.or_else(|| others.clone()),
-        };
         if let Some(host) = &invocation.host {
-            if let Some(secrets) = &redactor {
-                host.learns(secrets);
-            }
+            host.holds(&secrets.lease);
             host.starts();
         }
         let Some((pool, config)) = found else {
@@ -139,9 +125,9 @@ impl Pools {
             function: tool.function().name.clone(),
             kwargs: invocation.kwargs,
             config,
-            secrets,
+            secrets: secrets.json,
+            live: Arc::clone(&self.secrets.live),
             timeout: invocation.timeout,
-            redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
             nested: invocation.nested,
             // What is known of a call that goes on without its client is what is written down.
@@ -181,13 +167,13 @@ impl Pools {
     }
 
     /// A secret as a tool would get it; `None` if it is not set.
-    pub async fn secret(&self, name: &str) -> Result<Option<String>, Unreadable> {
-        look_up(name, &self.registry.config()).await
+    pub async fn secret(&self, name: &str) -> Result<Option<SecretText>, Unreadable> {
+        self.secrets.read(name, &self.registry.config()).await
     }
 
     /// Why a secret is not set, and what to do about it.
     pub fn why_missing(&self, name: &str) -> String {
-        advice::why_missing(name, &self.registry.config())
+        why_missing(name, &self.registry.config())
     }
 
     /// The environments that these pools build.
@@ -324,29 +310,13 @@ impl Pools {
         }
     }
 
-    async fn secrets(&self, entry: &FileEntry) -> Result<Secrets, Fault> {
+    async fn secrets_of(&self, entry: &FileEntry) -> Result<CallSecrets, Fault> {
         let names = &entry.settings.secrets.value;
         if names.is_empty() {
-            return Ok((Arc::clone(&self.nothing), None));
+            return Ok(self.no_secrets.clone());
         }
-        let mut found = serde_json::Map::new();
-        for name in names {
-            let value = look_up(name, &entry.config).await;
-            if let Some(value) = value.map_err(|error| error.fault_of(name))? {
-                found.insert(name.clone(), value.into());
-            }
-        }
-        let values = to_raw_value(&found).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        // Cached, because it rarely differs between calls.
-        let source = entry.file.source();
-        let mut known = self.secrets.lock();
-        if let Some(secrets) = known.get(&source).filter(|(known, _)| known.get() == values.get()) {
-            return Ok(secrets.clone());
-        }
-        let texts = found.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
-        let secrets = (values, Redactor::of(texts));
-        known.insert(source, secrets.clone());
-        Ok(secrets)
+        let found = self.secrets.of_call(names, &entry.config).await;
+        found.map_err(|(name, error)| error.fault_of(&name))
     }
 }
 

@@ -10,7 +10,6 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::builtin::Asks;
-use crate::outcome::Redactor;
 use crate::pool::{AdmissionQueue, RunPermit};
 use crate::worker::Waits;
 
@@ -140,8 +139,6 @@ impl Waits for Seat {
     fn inner_goes_on(&self) {
         self.answered();
     }
-
-    fn learns(&self, _: &Arc<Redactor>) {}
 }
 
 impl Drop for Seat {

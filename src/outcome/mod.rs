@@ -5,13 +5,11 @@ mod code;
 mod envelope;
 mod fault;
 mod file;
-mod redactor;
 
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope, wrapped_schema};
 pub use fault::{Attempt, Cancelled, Canceller, Details, Fault, Missing};
 pub use file::{File, Link, each_file, may_hold_blocks, may_hold_files, without_bytes};
-pub use redactor::{Learned, REMOVED, Redactor};
 
 use std::time::Duration;
 

@@ -21,9 +21,10 @@ use super::open_call::OpenCall;
 use super::perform::PING;
 use super::rules::Rules;
 use super::status::{PoolStatus, Tally};
-use crate::outcome::{Code, Fault, Learned, Redactor};
+use crate::outcome::{Code, Fault};
 use crate::process::resident;
 use crate::protocol::{Incoming, wire_code};
+use crate::secrets::{LiveSecrets, Redactor};
 use crate::worker::{self, Backpressure, Control, Death, Launcher, LogLine, StartNote, WorkerEvent, WorkerHandle};
 
 /// A message to the actor.
@@ -41,8 +42,6 @@ pub(super) enum Message {
     InnerAsks(CallId, u32),
     /// That call has its answer.
     InnerGoesOn(CallId, u32),
-    /// A call that this call waits for has secrets.
-    Learns(CallId, Arc<Redactor>),
     /// No call of a session follows.
     SessionEnded(SessionId),
     Status(oneshot::Sender<PoolStatus>),
@@ -85,10 +84,8 @@ pub(super) struct Actor {
     pub(super) done: bool,
     /// Output of workers outside calls, as far as it may be the beginning of a secret.
     loose: HashMap<WorkerId, CapturedOutput>,
-    /// The redactor of the last call that had secrets.
-    pub(super) redactor: Option<Arc<Redactor>>,
-    /// Secrets of calls that this pool's calls made.
-    learned: Learned,
+    /// The secrets of the workspaces whose calls came last, the latest first: a worker may print them after its answer.
+    live: Vec<Arc<LiveSecrets>>,
     has_started: watch::Sender<bool>,
     /// A request for the workers' memory.
     weighs: bool,
@@ -96,6 +93,9 @@ pub(super) struct Actor {
 
 /// How often the workers' memory is measured, if it matters.
 const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How many workspaces' secrets are kept for what workers print between calls.
+const WORKSPACES: usize = 8;
 
 impl Drop for Actor {
     fn drop(&mut self) {
@@ -133,8 +133,7 @@ impl Actor {
             follow_up: VecDeque::new(),
             done: false,
             loose: HashMap::new(),
-            redactor: None,
-            learned: Learned::default(),
+            live: Vec::new(),
             has_started,
             weighs,
         }
@@ -158,13 +157,13 @@ impl Actor {
         }
     }
 
-    /// The result of an inner call may hold its secrets, and the module's state may keep them.
-    fn learns(&mut self, call: CallId, secrets: &Arc<Redactor>) {
-        self.learned.add(secrets);
-        if let Some(open) = self.calls.get_mut(&call) {
-            open.job.redactor = self.learned.with(open.job.redactor.take());
+    /// Calls of this workspace come.
+    fn serves(&mut self, live: &Arc<LiveSecrets>) {
+        if self.live.first().is_none_or(|first| !Arc::ptr_eq(first, live)) {
+            self.live.retain(|known| !Arc::ptr_eq(known, live));
+            self.live.insert(0, Arc::clone(live));
+            self.live.truncate(WORKSPACES);
         }
-        self.redactor = self.learned.with(self.redactor.take());
     }
 
     /// Measures the workers' memory.
@@ -178,7 +177,7 @@ impl Actor {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Submit(call, mut job, reply) => {
+            Message::Submit(call, job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, WorkerProcess::Live(_)));
                 let spec = CallSpec {
                     call,
@@ -188,8 +187,7 @@ impl Actor {
                     nested: job.nested,
                     begins_at_once: job.begins_at_once,
                 };
-                job.redactor = self.learned.with(job.redactor.take());
-                self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
+                self.serves(&job.live);
                 self.calls.insert(call, OpenCall::new(job, reply, cold));
                 self.step(Event::Submit(spec));
                 self.note_of_asking(Some(call));
@@ -213,7 +211,6 @@ impl Actor {
             Message::InnerGoesOn(call, attempt) if self.is_attempt(call, attempt) => self.goes_on(call, None),
             // Of an attempt whose worker died.
             Message::InnerAsks(..) | Message::InnerGoesOn(..) => {}
-            Message::Learns(call, secrets) => self.learns(call, &secrets),
             // The requester may be gone.
             Message::Status(reply) => drop(reply.send(self.status())),
             Message::Close => self.step(Event::Close),
@@ -331,7 +328,7 @@ impl Actor {
             }
             WorkerEvent::Log(line) => {
                 let call = self.logging(worker, &line).and_then(|call| self.calls.get(&call));
-                open_call::log(call, self.redactor.as_deref(), &self.file, line);
+                open_call::log(call, &self.live, &self.file, line);
             }
             WorkerEvent::Frame(Incoming::Ask { id, call, method, params }) => {
                 let call = self.named(worker, call);
@@ -349,7 +346,7 @@ impl Actor {
             }
             WorkerEvent::Died(death) => {
                 let mut loose = self.loose.remove(&worker).unwrap_or_default();
-                for (_, text) in loose.held(self.redactor.as_deref()) {
+                for (_, text) in loose.held(self.latest().as_deref()) {
                     self.log_loose(&text);
                 }
                 let held = self.workers.remove(&worker);
@@ -423,7 +420,7 @@ impl Actor {
         if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
             open.print(stream, text);
         } else {
-            let text = match self.redactor.as_deref() {
+            let text = match self.latest().as_deref() {
                 // A secret may come in pieces.
                 Some(redactor) => self.loose.entry(worker).or_default().clean(Some(redactor), stream, text),
                 None => text.into(),
@@ -432,7 +429,13 @@ impl Actor {
         }
     }
 
+    /// What finds the secrets of the workspace whose call came last.
+    fn latest(&self) -> Option<Arc<Redactor>> {
+        self.live.first().and_then(|live| live.redactor())
+    }
+
     fn log_loose(&self, text: &str) {
+        let text = open_call::without_secrets(&self.live, text);
         if !text.is_empty() {
             tracing::info!(target: "tool", file = %self.file.display(), text = text.trim_end(), "output outside a call");
         }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::actor::{Actor, Message, WorkerProcess};
 use super::event::{CallId, Event, WorkerId};
 use super::open_call;
-use crate::outcome::{Code, Redactor};
+use crate::outcome::Code;
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::worker::{Ask, OpenRequest, Waits};
 
@@ -54,8 +54,7 @@ impl Actor {
         let waits: Arc<dyn Waits> = Arc::new(Outer { sender: sender.clone(), call, attempt: open.attempt() });
         let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
         let arguments = Some(open.arguments());
-        let secrets = open.job.redactor.clone();
-        let ask = Ask { method, params, left, arguments, waits: Some(waits), secrets };
+        let ask = Ask { method, params, left, arguments, waits: Some(waits) };
         // Drop the tasks of requests that have ended.
         while open.questions.try_join_next().is_some() {}
         open.questions.spawn(async move {
@@ -161,9 +160,5 @@ impl Waits for Outer {
 
     fn inner_goes_on(&self) {
         let _ = self.sender.send(Message::InnerGoesOn(self.call, self.attempt));
-    }
-
-    fn learns(&self, secrets: &Arc<Redactor>) {
-        let _ = self.sender.send(Message::Learns(self.call, Arc::clone(secrets)));
     }
 }

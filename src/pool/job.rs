@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::handle::Cancellation;
-use crate::outcome::{Fault, Metadata, Outcome, Redactor};
+use crate::outcome::{Fault, Metadata, Outcome};
 use crate::protocol::{ProgressNote, TraceContext};
+use crate::secrets::{LiveSecrets, Redactor, SecretJson};
 use crate::telemetry::Audience;
 use crate::worker::{HostAccess, LogLine};
 
@@ -55,7 +56,7 @@ pub struct Job {
     /// The tool's configuration, a JSON object.
     pub config: Arc<RawValue>,
     /// The declared secrets that are set, a JSON object.
-    pub secrets: Arc<RawValue>,
+    pub secrets: Arc<SecretJson>,
     /// The time limit.
     pub timeout: Duration,
     /// Whether it may be repeated if its worker dies during it.
@@ -66,8 +67,8 @@ pub struct Job {
     pub begins_at_once: bool,
     /// The most output to keep, in bytes.
     pub output_limit: usize,
-    /// Redacts the tool's secrets.
-    pub redactor: Option<Arc<Redactor>>,
+    /// The secrets that may not be seen of it.
+    pub live: Arc<LiveSecrets>,
     /// Receives the call's progress and output.
     pub listener: Arc<dyn Listener>,
     /// Answers the tool's requests, if it has host access.
@@ -145,9 +146,9 @@ impl CapturedOutput {
         let Some(redactor) = redactor else { return text.into() };
         let held = &mut self.held[usize::from(stream == "stderr")];
         held.push_str(text);
-        let rest = held.split_off(held.len() - redactor.held_back(held));
-        let ready = std::mem::replace(held, rest);
-        redactor.text(&ready).into_owned().into()
+        let (clean, passed) = redactor.ready(held);
+        held.drain(..passed);
+        clean.into()
     }
 
     /// The withheld rest, with secrets redacted: it may be one that is also the beginning of another.

@@ -21,6 +21,7 @@ use super::rules::Rules;
 use crate::outcome::{Code, Fault};
 use crate::process::Exit;
 use crate::protocol::{HostMethod, WireError, parse};
+use crate::secrets::CallSecrets;
 use crate::worker::{
     Ask, Control, Death, EventSender, HostAccess, Launcher, LinkWriter, LogLine, StartNotes, Starting, WorkerEvent,
     WorkerHandle,
@@ -167,13 +168,13 @@ fn job(function: &str, number: u64) -> Job {
         tool: format!("memory.{function}"),
         function: function.to_owned(),
         kwargs: RawValue::from_string(json!({"n": number}).to_string()).unwrap(),
-        config: Arc::clone(&nothing),
-        secrets: nothing,
+        config: nothing,
+        secrets: CallSecrets::default().json,
         timeout: Duration::from_secs(30),
         repeatable: false,
         nested: false,
         begins_at_once: false,
-        redactor: None,
+        live: Arc::default(),
         output_limit: 1000,
         audience: None,
         listener: Arc::new(NoopListener),

@@ -1,5 +1,6 @@
 //! An open call: its job, its clock, its output, and the faults that the pool itself raises.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +14,9 @@ use super::admission::Full;
 use super::asking::HeldAnswer;
 use super::event::CallId;
 use super::job::{CapturedOutput, Job, Settled};
-use crate::outcome::{Code, Details, Fault, Metadata, Redactor, milliseconds};
+use crate::outcome::{Code, Details, Fault, Metadata, milliseconds};
 use crate::protocol::{CallFrame, ProgressNote, WireError, wire_code};
+use crate::secrets::LiveSecrets;
 use crate::worker::LogLine;
 
 pub(super) struct OpenCall {
@@ -147,7 +149,7 @@ impl OpenCall {
     }
 
     pub fn print(&mut self, stream: &str, text: &str) {
-        let text = self.output.clean(self.job.redactor.as_deref(), stream, text);
+        let text = self.output.clean(self.job.live.redactor().as_deref(), stream, text);
         self.tell(stream, &text);
     }
 
@@ -166,7 +168,7 @@ impl OpenCall {
 
     /// Forwards the tool's progress.
     pub fn progress(&self, note: &mut ProgressNote) {
-        if let (Some(redactor), Some(message)) = (&self.job.redactor, &mut note.message) {
+        if let (Some(redactor), Some(message)) = (self.job.live.redactor(), &mut note.message) {
             *message = redactor.text(message).into_owned();
         }
         self.job.listener.progress(note);
@@ -181,16 +183,12 @@ impl OpenCall {
     }
 
     pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {
-        for (stream, text) in self.output.held(self.job.redactor.as_deref()) {
+        let redactor = self.job.live.redactor();
+        for (stream, text) in self.output.held(redactor.as_deref()) {
             self.tell(stream, &text);
         }
-        if let Some(redactor) = &self.job.redactor {
-            if let Err(fault) = &mut ended {
-                redactor.fault(fault);
-            }
-            if let Some(host) = &self.job.host {
-                host.learns(redactor);
-            }
+        if let (Some(redactor), Err(fault)) = (redactor, &mut ended) {
+            redactor.fault(fault);
         }
         self.unparks();
         let began = self.began.unwrap_or_else(Instant::now);
@@ -214,10 +212,20 @@ impl OpenCall {
     }
 }
 
-/// Sends a tool's log line to hostler's log and to the caller of the running call. `redactor` is that of the last call
-/// with secrets: a tool may log after its answer.
-pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file: &Path, mut line: LogLine) {
-    if let Some(redactor) = redactor {
+/// A text without the secrets of these workspaces.
+pub(super) fn without_secrets<'t>(live: &[Arc<LiveSecrets>], text: &'t str) -> Cow<'t, str> {
+    live.iter().filter_map(|live| live.redactor()).fold(text.into(), |text: Cow<'t, str>, redactor| {
+        match redactor.text(&text) {
+            Cow::Owned(clean) => clean.into(),
+            Cow::Borrowed(_) => text,
+        }
+    })
+}
+
+/// Sends a tool's log line to hostler's log and to the caller of the running call, without the secrets of these workspaces: a tool
+/// may log after its answer.
+pub(super) fn log(running: Option<&OpenCall>, secrets: &[Arc<LiveSecrets>], file: &Path, mut line: LogLine) {
+    for redactor in secrets.iter().filter_map(|live| live.redactor()) {
         line.message = redactor.text(&line.message).into_owned();
         redactor.members(&mut line.fields);
     }

@@ -85,7 +85,7 @@ impl Workspace {
         let broker = Arc::clone(&runtime.pools.broker);
         let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
         let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone());
-        let built_ins = BuiltIns::new(tools, broker, env_filter);
+        let built_ins = BuiltIns::new(tools, broker, env_filter, Arc::clone(&pools.secrets));
         let (watch, journal) = (Arc::clone(&runtime.watch), runtime.journal.clone());
         let calls = CallService::new(registry, pools, one_shots, built_ins, layers, watch, journal);
         let background: Arc<dyn BackgroundCalls> = Arc::clone(&runtime) as _;

@@ -10,8 +10,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::events::{EventSender, WorkerHandle};
-use crate::outcome::{Fault, Redactor};
+use crate::outcome::Fault;
 use crate::protocol::{HostMethod, WireError};
+use crate::secrets::Lease;
 
 /// A step of a worker's start, for callers that wait.
 #[derive(Debug, Clone)]
@@ -45,8 +46,6 @@ pub struct Ask {
     pub left: Duration,
     /// The requesting call, if it runs in a worker.
     pub waits: Option<Arc<dyn Waits>>,
-    /// The secrets that the requesting call knows, if it runs in a worker.
-    pub secrets: Option<Arc<Redactor>>,
 }
 
 /// A call that waits for a call of its own.
@@ -55,8 +54,6 @@ pub trait Waits: Send + Sync {
     fn inner_asks(&self);
     /// The inner call has its answer.
     fn inner_goes_on(&self);
-    /// The inner call has these secrets, which its result may contain.
-    fn learns(&self, secrets: &Arc<Redactor>);
 }
 
 impl std::fmt::Debug for dyn Waits {
@@ -71,8 +68,8 @@ pub trait HostAccess: Send + Sync {
     fn waits_for_client(&self, method: HostMethod) -> bool;
     /// Answers one request; the tool's author reads the error's message.
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>>;
-    /// The secrets that the call knows, before it ends: its outcome must not hold them.
-    fn learns(&self, _secrets: &Arc<Redactor>) {}
+    /// These secrets are in use until the outcome of the call is recorded.
+    fn holds(&self, _secrets: &Arc<Lease>) {}
     /// The call goes to its tool, and its secrets are known.
     fn starts(&self) {}
     /// The call goes to this process, whose start is in clock ticks since boot; or why it may not.

@@ -317,7 +317,7 @@ class Copied(Place):
         self.assertIn("is not one of the configured tools folders", done.stderr)
         self.assertIn(f"hostler call --tools {place} one.one", done.stderr)
         self.assertIn(f"hostler warm --tools {place} one", done.stderr)
-        self.assertIn("under [secrets] in hostler.toml: BRAVE_API_KEY", done.stderr)
+        self.assertIn("`hostler secrets set NAME`: BRAVE_API_KEY", done.stderr)
         self.assertEqual(self.files(), [])
 
 

@@ -18,7 +18,7 @@ pub fn record_ends(watch: &Arc<Watch>, count: u32) -> Duration {
     for number in 0..count {
         let watched = Watched::new(watch, 1, Instant::now(), None);
         watched.known_as("bench", false, false);
-        let call = RunningCall::new(format!("{number:032}"), &request, watched);
+        let call = RunningCall::new(format!("{number:032}"), &request, watched, Arc::default());
         let outcome = Outcome {
             call_id: call.id.clone(),
             tool: "bench".to_owned(),

@@ -9,10 +9,10 @@ use super::{AllMetrics, CallFilter, CallState, EventFilter, EventKind, Subscript
 use crate::builtin::{About, Builtin, Builtins, Call};
 use crate::call::tests::service_with;
 use crate::call::{CallContext, CallRequest, CallService, Caller, Layer, LayerFuture, Next, Session};
-use crate::outcome::{Cancelled, Canceller, Code, Fault, Metadata, Outcome, Redactor};
+use crate::outcome::{Cancelled, Canceller, Code, Fault, Metadata, Outcome};
 use crate::pool::Settled;
 use crate::protocol::ProgressNote;
-use crate::worker::HostAccess;
+use crate::secrets::KnownSecret;
 
 /// Prints, reports progress, and then answers, fails or waits.
 struct Speak;
@@ -64,7 +64,7 @@ struct Knows;
 impl Layer for Knows {
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
         if call.caller().tags.iter().any(|tag| tag == "secret") {
-            call.running.learns(&Redactor::of([("KEY", "hunter2-hunter2")]).unwrap());
+            call.running.live.add(&[KnownSecret::new("KEY", "hunter2-hunter2")]);
         }
         next.run()
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::outcome::Redactor;
+use crate::secrets::Redactor;
 
 /// The most bytes that are kept.
 const KEPT: usize = 2 << 10;
@@ -24,10 +24,14 @@ impl Input {
     pub fn text(&self, secrets: Option<&Redactor>) -> String {
         let rest = self.whole - self.text.len();
         // A secret may begin before the cut.
-        let held_back = if rest == 0 { 0 } else { secrets.map_or(0, |secrets| secrets.held_back(&self.text)) };
-        let kept = &self.text[..self.text.len() - held_back];
-        let kept = secrets.map_or(kept.into(), |secrets| secrets.text(kept));
-        if rest == 0 { kept.into_owned() } else { format!("{kept}… [{} bytes]", self.whole) }
+        let Some(secrets) = secrets else {
+            return if rest == 0 { self.text.to_string() } else { format!("{}… [{} bytes]", self.text, self.whole) };
+        };
+        if rest == 0 {
+            secrets.text(&self.text).into_owned()
+        } else {
+            format!("{}… [{} bytes]", secrets.ready(&self.text).0, self.whole)
+        }
     }
 
     /// The same for programs: the arguments, or a string if they are longer.

@@ -13,9 +13,10 @@ use super::input::{Input, without_secrets};
 use super::metrics::Meter;
 use super::record::{CallFilter, CallInfo, CallState, EndedCall, error_of};
 use crate::call::handle::RunningCall;
-use crate::outcome::{Outcome, Redactor, milliseconds};
+use crate::outcome::{Outcome, milliseconds};
 use crate::protocol::ProgressNote;
 use crate::registry::{Serving, Tool};
+use crate::secrets::Redactor;
 use crate::telemetry::{SpanExporter, unix_ms};
 
 /// The longest text of one event of output.
@@ -149,10 +150,7 @@ impl RunningCall {
         if !self.watched.watch.hub.wants(EventKind::ToolOutput) {
             return;
         }
-        // Executables and built-in tools may print the secrets of those that called them.
-        let secrets = self.secrets();
-        let text = secrets.as_ref().map_or(text.into(), |secrets| secrets.text(text));
-        let mut rest = &*text;
+        let mut rest = text;
         let mut chunk = chunk;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(rest.floor_char_boundary(CHUNK));

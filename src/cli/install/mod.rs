@@ -104,7 +104,7 @@ fn advice(preview: &Preview<'_>, conflicts: &Conflicts, app: &Workspace, target:
     }
     let secrets = &entry.settings.secrets.value;
     if !secrets.is_empty() {
-        lines.push(format!("set its secrets under [secrets] in hostler.toml: {}", secrets.join(", ")));
+        lines.push(format!("store its secrets with `hostler secrets set NAME`: {}", secrets.join(", ")));
     }
     lines.join("\n")
 }

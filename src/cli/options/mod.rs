@@ -3,6 +3,7 @@
 mod calls;
 mod commands;
 mod policy;
+mod secrets;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub(super) use self::commands::{
     Serve, Show, Status, Token, Warm,
 };
 pub(super) use self::policy::{Policy, PolicyOf, SetMode};
+pub(super) use self::secrets::{SecretArgs, SecretsOf};
 use super::arguments;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
@@ -102,6 +104,9 @@ pub(super) enum Command {
     /// Show the mode that tools are called in, or set another one
     #[command(after_help = help(include_str!("../help/mode.txt")))]
     Mode(SetMode),
+    /// List the secrets that tools need, store them, and try them; never prints one
+    #[command(after_help = help(include_str!("../help/secrets.txt")))]
+    Secrets(SecretArgs),
     /// Print what the shared hostler logs and what its tools write
     Logs(Logs),
     /// Watch the shared hostler on a terminal: its workers, calls, rates and events; cancel and restart by key
@@ -243,6 +248,7 @@ mod tests {
             &["stop"],
             &["drain"],
             &["warm"],
+            &["secrets"],
             &["builtin"],
         ] {
             insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));

@@ -1,94 +1,51 @@
-//! Redacts secrets from faults, output and logs. A tool's result is not changed.
+//! Finds secrets in texts, whatever form they have there.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 use serde_json::{Map, Value};
+use zeroize::Zeroizing;
 
-use super::Fault;
+use crate::outcome::Fault;
 
 /// Shorter secrets would match ordinary words.
 const SHORTEST: usize = 4;
 /// Shorter base64 would match by chance.
 const SHORTEST_BASE64: usize = 8;
 
-/// Finds a tool's secrets in every likely form.
+/// Finds secrets in every likely form.
 #[derive(Debug)]
 pub struct Redactor {
-    /// The secrets' names and values.
-    secrets: Vec<(String, String)>,
+    secrets: Vec<KnownSecret>,
     forms: AhoCorasick,
-    patterns: Vec<String>,
+    /// The forms, in the order of their bytes.
+    sorted: Vec<Zeroizing<String>>,
+    /// The secret of each form, as the automaton numbers them.
+    owners: Vec<usize>,
     marks: Vec<String>,
-    /// What a call's own secrets are, if others were learned besides.
-    own: Option<Arc<Redactor>>,
 }
 
-/// Secrets that came with the results of inner calls, and what finds them together with a call's own.
-///
-/// Secrets may change with every call, as tokens do: only the newest are kept.
-#[derive(Debug, Default)]
-pub struct Learned {
-    /// Names and values, oldest first.
-    secrets: VecDeque<(String, String)>,
-    /// What finds these alone.
-    redactor: Option<Arc<Redactor>>,
-    /// The last combination, and whose own secrets are in it.
-    combined: Option<(Arc<Redactor>, Arc<Redactor>)>,
+/// A secret as the tools that declare it know it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KnownSecret {
+    /// Its name.
+    pub name: String,
+    /// Its value, overwritten when it is dropped.
+    pub value: Zeroizing<String>,
 }
 
-/// The values that are kept of one name: a secret that changes is likely to appear soon or never.
-const VALUES: usize = 4;
-/// The learned secrets that are kept.
-const LEARNED: usize = 64;
-/// The bytes that they may have.
-const LEARNED_BYTES: usize = 64 << 10;
-
-impl Learned {
-    /// Learns further secrets.
-    pub fn add(&mut self, secrets: &Redactor) {
-        let known = self.secrets.len();
-        for secret in &secrets.secrets {
-            if !self.secrets.contains(secret) {
-                self.secrets.push_back(secret.clone());
-            }
-        }
-        if self.secrets.len() == known {
-            return;
-        }
-        for (name, _) in &secrets.secrets {
-            while self.secrets.iter().filter(|(other, _)| other == name).count() > VALUES
-                && let Some(oldest) = self.secrets.iter().position(|(other, _)| other == name)
-            {
-                self.secrets.remove(oldest);
-            }
-        }
-        let bytes = |secrets: &VecDeque<(String, String)>| secrets.iter().map(|(_, value)| value.len()).sum::<usize>();
-        while self.secrets.len() > LEARNED || self.secrets.len() > 1 && bytes(&self.secrets) > LEARNED_BYTES {
-            self.secrets.pop_front();
-        }
-        (self.redactor, self.combined) = (Redactor::finding(self.secrets.iter().cloned().collect(), None), None);
+impl KnownSecret {
+    /// A secret.
+    pub fn new(name: &str, value: &str) -> Self {
+        Self { name: name.to_owned(), value: Zeroizing::new(value.to_owned()) }
     }
+}
 
-    /// A call's own secrets together with the learned ones.
-    pub fn with(&mut self, given: Option<Arc<Redactor>>) -> Option<Arc<Redactor>> {
-        let Some(learned) = &self.redactor else { return given };
-        let Some(given) = given else { return Some(Arc::clone(learned)) };
-        // What was learned before and has been forgotten does not stay.
-        let own = given.own.as_ref().unwrap_or(&given);
-        if let Some((of, both)) = &self.combined
-            && Arc::ptr_eq(of, own)
-        {
-            return Some(Arc::clone(both));
-        }
-        let news = learned.secrets.iter().filter(|secret| !own.secrets.contains(secret)).cloned();
-        let all = own.secrets.iter().cloned().chain(news).collect();
-        let both = Redactor::finding(all, Some(Arc::clone(own))).unwrap_or_else(|| Arc::clone(own));
-        self.combined = Some((Arc::clone(own), Arc::clone(&both)));
-        Some(both)
+impl std::fmt::Debug for KnownSecret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.name)
     }
 }
 
@@ -98,27 +55,23 @@ pub const REMOVED: &str = "[secret ";
 impl Redactor {
     /// A redactor for these names and values; `None` if there is nothing to find.
     pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
-        Self::finding(secrets.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), None)
+        Self::finding(secrets.into_iter().map(|(name, value)| KnownSecret::new(name, value)).collect())
     }
 
-    /// Finds the secrets of both, as those of one call.
-    #[must_use]
-    pub fn and(self: &Arc<Self>, other: &Self) -> Arc<Self> {
-        let news = other.secrets.iter().filter(|secret| !self.secrets.contains(secret));
-        let all = self.secrets.iter().chain(news).cloned().collect();
-        Self::finding(all, None).unwrap_or_else(|| Arc::clone(self))
-    }
-
-    fn finding(secrets: Vec<(String, String)>, own: Option<Arc<Self>>) -> Option<Arc<Self>> {
-        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
-        for (name, value) in &secrets {
-            for form in forms(value) {
-                patterns.push(form);
-                marks.push(format!("{REMOVED}{name}]"));
+    /// A redactor for these secrets; `None` if there is nothing to find.
+    pub fn finding(secrets: Vec<KnownSecret>) -> Option<Arc<Self>> {
+        let (mut patterns, mut owners, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+        for (owner, secret) in secrets.iter().enumerate() {
+            for form in forms(&secret.value) {
+                patterns.push(Zeroizing::new(form));
+                owners.push(owner);
+                marks.push(format!("{REMOVED}{}]", secret.name));
             }
         }
-        let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
-        (!patterns.is_empty()).then(|| Arc::new(Self { secrets, forms, patterns, marks, own }))
+        let texts = patterns.iter().map(|pattern| pattern.as_bytes());
+        let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(texts).ok()?;
+        patterns.sort_unstable_by(|left, right| left.as_str().cmp(right));
+        (!patterns.is_empty()).then(|| Arc::new(Self { secrets, forms, sorted: patterns, owners, marks }))
     }
 
     /// The text without secrets.
@@ -126,17 +79,49 @@ impl Redactor {
         if self.forms.is_match(text) { self.forms.replace_all(text, &self.marks).into() } else { text.into() }
     }
 
-    /// The number of bytes at the end of a text that may begin a secret continued in the next piece.
-    pub fn held_back(&self, text: &str) -> usize {
-        let begins = |pattern: &String| {
-            let longest = text.len().min(pattern.len() - 1);
-            (1..=longest).rev().find(|length| text.as_bytes().ends_with(&pattern.as_bytes()[..*length]))
-        };
-        let Some(held) = self.patterns.iter().filter_map(begins).max() else { return 0 };
-        // A whole secret is not cut in two where its end is like its beginning.
-        let cut = text.len() - held;
-        let parted = self.forms.find_iter(text).find(|found| found.start() < cut && cut < found.end());
-        parted.map_or(held, |found| text.len() - found.end())
+    /// The text without the secrets that `is_hidden` names; `None` if it has none of them.
+    pub fn text_hiding(&self, text: &str, is_hidden: &impl Fn(&KnownSecret) -> bool) -> Option<String> {
+        let mut found = self.forms.find_iter(text).filter(|found| {
+            // Two names may have the same value: whoever may know one of them knows it.
+            let value = &self.secrets[self.owners[found.pattern()]].value;
+            self.secrets.iter().filter(|secret| secret.value == *value).all(is_hidden)
+        });
+        let first = found.next()?;
+        let (mut clean, mut end) = (String::with_capacity(text.len()), 0);
+        for found in std::iter::once(first).chain(found) {
+            clean.push_str(&text[end..found.start()]);
+            clean.push_str(&self.marks[found.pattern()]);
+            end = found.end();
+        }
+        clean.push_str(&text[end..]);
+        Some(clean)
+    }
+
+    /// The part of a piece that can be passed on, without secrets, and its length in the piece. The rest may begin a secret that
+    /// the next piece continues.
+    pub fn ready(&self, piece: &str) -> (String, usize) {
+        let longest = self.forms.max_pattern_len().saturating_sub(1).min(piece.len());
+        let begins = |length: &usize| self.begins_a_form(&piece.as_bytes()[piece.len() - length..]);
+        let mut cut = piece.len() - (1..=longest).rev().find(begins).unwrap_or_default();
+        let (mut clean, mut end) = (String::with_capacity(cut), 0);
+        for found in self.forms.find_iter(piece) {
+            if found.start() >= cut {
+                break;
+            }
+            clean.push_str(&piece[end..found.start()]);
+            clean.push_str(&self.marks[found.pattern()]);
+            end = found.end();
+            // A whole secret is not cut in two where its end is like its beginning.
+            cut = cut.max(end);
+        }
+        clean.push_str(&piece[end..cut]);
+        (clean, cut)
+    }
+
+    /// Whether a form is longer than these bytes and begins with them.
+    fn begins_a_form(&self, bytes: &[u8]) -> bool {
+        let at = self.sorted.partition_point(|form| form.as_bytes() <= bytes);
+        self.sorted.get(at).is_some_and(|form| form.as_bytes().starts_with(bytes))
     }
 
     /// Redacts a whole fault.
@@ -153,28 +138,37 @@ impl Redactor {
 
     /// Redacts an object, including its keys.
     pub fn members(&self, members: &mut Map<String, Value>) {
-        for (key, mut item) in std::mem::take(members) {
-            self.value(&mut item);
-            members.insert(self.text(&key).into_owned(), item);
-        }
+        self.members_hiding(members, &|_| true);
     }
 
     /// Redacts every string, number and key within a value.
     pub fn value(&self, value: &mut Value) {
+        self.value_hiding(value, &|_| true);
+    }
+
+    /// Redacts the secrets that `is_hidden` names in every string, number and key within a value.
+    pub fn value_hiding(&self, value: &mut Value, is_hidden: &impl Fn(&KnownSecret) -> bool) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(clean) = self.text(text) {
+                if let Some(clean) = self.text_hiding(text, is_hidden) {
                     *text = clean;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(members) => self.members(members),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value_hiding(item, is_hidden)),
+            Value::Object(members) => self.members_hiding(members, is_hidden),
             Value::Number(number) => {
-                if let Cow::Owned(clean) = self.text(&number.to_string()) {
+                if let Some(clean) = self.text_hiding(&number.to_string(), is_hidden) {
                     *value = Value::String(clean);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn members_hiding(&self, members: &mut Map<String, Value>, is_hidden: &impl Fn(&KnownSecret) -> bool) {
+        for (key, mut item) in std::mem::take(members) {
+            self.value_hiding(&mut item, is_hidden);
+            members.insert(self.text_hiding(&key, is_hidden).unwrap_or(key), item);
         }
     }
 }
@@ -326,42 +320,6 @@ mod tests {
         assert_eq!(value, serde_json::json!({"pin": "[secret PIN]", "[secret KEY]": [1, {"deep": "[secret KEY]"}]}));
     }
 
-    fn token(number: usize) -> Arc<Redactor> {
-        Redactor::of([("TOKEN", format!("token-{number:04}").as_str())]).unwrap()
-    }
-
-    #[test]
-    fn learned_secrets_are_found_beside_own_ones() {
-        let (mut learned, own) = (Learned::default(), redactor());
-        assert!(Arc::ptr_eq(&learned.with(Some(Arc::clone(&own))).unwrap(), &own), "nothing was learned");
-        learned.add(&token(1));
-        let both = learned.with(Some(Arc::clone(&own))).unwrap();
-        assert_eq!(both.text(&format!("{KEY} token-0001")), "[secret KEY] [secret TOKEN]");
-        assert!(Arc::ptr_eq(&learned.with(Some(own)).unwrap(), &both), "made once");
-        assert_eq!(learned.with(None).unwrap().text("token-0001"), "[secret TOKEN]");
-    }
-
-    #[test]
-    fn a_secret_that_changes_with_every_call_is_not_kept_for_ever() {
-        let (mut learned, mut redactor) = (Learned::default(), Some(redactor()));
-        for number in 0..200 {
-            learned.add(&token(number));
-            redactor = learned.with(redactor.take());
-        }
-        let redactor = redactor.unwrap();
-        assert_eq!(redactor.secrets.len(), 2 + VALUES, "those of the call, and the newest of the name");
-        assert_eq!(redactor.text("token-0199 token-0196 token-0195"), "[secret TOKEN] [secret TOKEN] token-0195");
-        let large = "x".repeat(LEARNED_BYTES / 2);
-        for name in ["A", "B", "C"] {
-            learned.add(&Redactor::of([(name, format!("{name}{large}").as_str())]).unwrap());
-        }
-        assert_eq!(
-            learned.secrets.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-            ["C"],
-            "bytes are limited"
-        );
-    }
-
     proptest! {
         #[test]
         fn a_secret_across_pieces_is_found(
@@ -378,8 +336,8 @@ mod tests {
             let (mut pending, mut redacted) = (String::new(), String::new());
             for pair in cuts.windows(2) {
                 pending.push_str(&whole[pair[0]..pair[1]]);
-                let ready = pending.len() - redactor.held_back(&pending);
-                redacted.push_str(&redactor.text(&pending[..ready]));
+                let (clean, ready) = redactor.ready(&pending);
+                redacted.push_str(&clean);
                 pending.drain(..ready);
             }
             redacted.push_str(&redactor.text(&pending));
