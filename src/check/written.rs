@@ -10,16 +10,17 @@ use crate::config::Config;
 use crate::config::section::Source;
 
 impl Report {
-    /// Adds secrets that stand in the configuration.
+    /// Adds secrets that stand in the settings of tools.
     pub(super) fn written_secrets(&mut self, config: &Config) {
         for path in &config.files {
             let Ok(text) = std::fs::read_to_string(path) else { continue };
             let source = Source { file: Arc::new(path.clone()), text: text.into(), first_line: 1, is_header: false };
             let Ok(table) = source.parse() else { continue };
             let mut found = Vec::new();
-            // Places of secrets, not their values.
-            let tables = table.iter().filter(|(key, _)| key.get_ref() != "secrets");
-            tables.for_each(|(key, value)| look(key.get_ref(), value, &mut found));
+            // What tools get. Other tables hold places of secrets, and addresses whose password has no other place.
+            if let Some(tools) = table.get("tool") {
+                look("tool", tools, &mut found);
+            }
             for (key, offset, what) in found {
                 let name = key.to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
                 let what = what.map_or_else(|| format!("the value of `{key}`"), |form| format!("{form} in `{key}`"));

@@ -238,7 +238,7 @@ class Command(unittest.TestCase):
             self.assertEqual((self.folder / "config/hostler/secrets/KEY").exists(), is_stored)
 
     def test_secrets_in_the_configuration_are_found(self):
-        config = config_file(self.folder, '[secrets]\nOK_KEY = { file = "abc12345xyz" }\n[tool.holder]\nconfig = { api_key = "8f14e45fceea167a" }\n[tool.holder.env]\nDB = "postgres://me:pa55@db/x"\n')
+        config = config_file(self.folder, '[secrets]\nOK_KEY = { file = "abc12345xyz" }\n[tool.holder]\nconfig = { api_key = "8f14e45fceea167a" }\n[tool.holder.env]\nDB = "postgres://me:pa55@db/x"\n[journal]\nstore = "postgres://me:pa55@db.example/x"\n')
         done = run("--config", str(config), "--tools", str(self.folder / "tools"), "check", "--json", env=self.env)
         found = [one for one in json.loads(done.stdout) if one["rule"] == "written-secret"]
         self.assertEqual([one["line"] for one in found], [4, 6])
