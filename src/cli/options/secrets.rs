@@ -15,7 +15,7 @@ pub(in crate::cli) struct SecretArgs {
 /// What `hostler secrets` does.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum SecretsOf {
-    /// List the secrets that tools declare and that [secrets] names, without reading them
+    /// List the secrets that tools declare and that hostler.toml names, without reading them
     List,
     /// Store a secret, which is typed without being shown or comes from standard input
     Set {
