@@ -1,9 +1,7 @@
 //! The mode that a person has set, which counts over the one in the configuration until it is cleared or its time is over. It is kept in a
 //! file for each project file, and one for all that has none.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::declared_policy::Mode;
 use super::environment::{Environment, state};
+use super::private_file::replace;
 
 /// A mode that a person has set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +58,7 @@ impl KeptMode {
     pub fn read(file: &Path) -> io::Result<Option<Self>> {
         let text = match std::fs::read(file) {
             Ok(text) => text,
-            // Where it cannot be seen, nobody can have set one.
+            // Where no file can be seen, none can have been written.
             Err(error) if file.symlink_metadata().is_err() => {
                 tracing::debug!("no mode is kept: {error}");
                 return Ok(None);
@@ -82,13 +81,7 @@ impl KeptMode {
 
     /// Keeps it there, in place of another one.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        let folder = file.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let fresh = file.with_extension(format!("new-{}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        options.open(&fresh)?.write_all(&serde_json::to_vec(self)?)?;
-        std::fs::rename(&fresh, file)
+        replace(file, &serde_json::to_vec(self)?)
     }
 
     /// Ends it. Whether there was one.

@@ -12,6 +12,7 @@ pub mod load;
 pub mod mcp;
 pub mod origin;
 mod otel;
+pub mod private_file;
 pub mod section;
 pub mod journal;
 pub mod rules;

@@ -1,7 +1,7 @@
 //! The tokens of the control face: one for each scope, in a file that only its owner may read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use rustix::process::geteuid;
 
 use crate::config::Environment;
 use crate::config::environment::state;
+use crate::config::private_file::replace;
 use crate::control::{NoRandom, Scope, digest, secret};
 
 /// How often the file is read again, so that a renewed token is in force soon.
@@ -77,14 +78,8 @@ fn file(environment: &Environment) -> PathBuf {
 }
 
 fn write(path: &Path, tokens: &[String; 3]) -> io::Result<()> {
-    let draft = path.with_extension("draft");
-    let _ = fs::remove_file(&draft);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-    for (scope, token) in Scope::ALL.iter().zip(tokens) {
-        writeln!(file, "{} {token}", scope.word())?;
-    }
-    file.sync_all()?;
-    fs::rename(&draft, path)
+    let lines = Scope::ALL.iter().zip(tokens).map(|(scope, token)| format!("{} {token}\n", scope.word()));
+    replace(path, lines.collect::<String>().as_bytes())
 }
 
 fn read(path: &Path) -> Result<[String; 3], TokenError> {

@@ -1,14 +1,13 @@
 //! Secrets in files that only their owner may read, one in each, and what is wrong with such a file.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use zeroize::Zeroizing;
-
+use super::SecretText;
 use super::unreadable::Unreadable;
+use crate::config::private_file::replace;
 use crate::process::shell_word;
 use crate::threads::blocking;
 
@@ -16,23 +15,23 @@ use crate::threads::blocking;
 const FILE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A disk may not answer, so a thread reads the file, with a time limit.
-pub(super) async fn read_file(path: PathBuf, keeper: Keeper) -> Result<Option<Zeroizing<String>>, Unreadable> {
+pub(super) async fn read_file(path: PathBuf, access: Access) -> Result<Option<SecretText>, Unreadable> {
     let late = format!("reading {} took longer than {} s", path.display(), FILE_LIMIT.as_secs());
-    let reading = blocking(move || read_now(&path, keeper)).map_err(Unreadable::without_thread)?;
+    let reading = blocking(move || read_now(&path, access)).map_err(Unreadable::without_thread)?;
     let read = tokio::time::timeout(FILE_LIMIT, reading).await;
     read.unwrap_or_else(|_| Err(Unreadable::new(late, "check that its disk is available")))
 }
 
-/// Who decides who may read a file.
+/// Which modes of a file are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeper {
-    /// Its owner: nobody else may read it.
-    Owner,
-    /// systemd, which may let a group read it.
-    Systemd,
+pub(super) enum Access {
+    /// Only its owner may read it.
+    OwnerOnly,
+    /// Any: systemd may let a group read it.
+    Any,
 }
 
-fn read_now(path: &Path, keeper: Keeper) -> Result<Option<Zeroizing<String>>, Unreadable> {
+fn read_now(path: &Path, access: Access) -> Result<Option<SecretText>, Unreadable> {
     let shown = path.display();
     let cannot = |error: io::Error| {
         let what = format!("{shown}: {error}");
@@ -46,18 +45,18 @@ fn read_now(path: &Path, keeper: Keeper) -> Result<Option<Zeroizing<String>>, Un
     if !metadata.is_file() {
         return Err(Unreadable::new(format!("{shown} is not a regular file"), "put the secret into one"));
     }
-    if keeper == Keeper::Owner && metadata.mode() & 0o077 != 0 {
+    if access == Access::OwnerOnly && metadata.mode() & 0o077 != 0 {
         return Err(Unreadable::new(format!("{shown} is readable by other users"), format!("run {}", chmod(path))));
     }
-    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(cannot)?);
+    let text = SecretText::new(std::fs::read_to_string(path).map_err(cannot)?);
     // An empty file is an unfilled placeholder.
     let value = text.trim_end_matches(['\n', '\r']);
-    Ok((!value.is_empty()).then(|| Zeroizing::new(value.to_owned())))
+    Ok((!value.is_empty()).then(|| SecretText::new(value.to_owned())))
 }
 
 /// The problem with a secret's file, and the next step.
 pub fn trouble_of_secret(name: &str, path: &Path) -> Option<(String, String)> {
-    match read_now(path, Keeper::Owner) {
+    match read_now(path, Access::OwnerOnly) {
         Err(error) => Some((error.what, error.fix)),
         Ok(None) => {
             Some((format!("{name} is read from {}, which {}", path.display(), lack_of(path)), how_to_fill(path)))
@@ -94,18 +93,8 @@ pub fn named_itself(name: &str, value: &str) -> Option<(String, String)> {
 
 /// Stores a secret in a file that only its owner may read, whole or not at all.
 pub fn store(path: &Path, value: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let fresh = path.with_extension(format!("new-{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let mut file =
-        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&fresh)?;
-    let written = file.write_all(value.as_bytes()).and_then(|()| file.write_all(b"\n")).and_then(|()| file.sync_all());
-    let stored = written.and_then(|()| std::fs::rename(&fresh, path)).and_then(|()| File::open(folder)?.sync_all());
-    if stored.is_err() {
-        let _ = std::fs::remove_file(&fresh);
-    }
-    stored
+    let line = SecretText::new(format!("{value}\n"));
+    replace(path, line.as_bytes())
 }
 
 #[cfg(test)]

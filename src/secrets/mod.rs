@@ -34,7 +34,7 @@ pub use unreadable::Unreadable;
 use crate::config::Config;
 use crate::config::secrets::SecretSource;
 use cache::Cache;
-use file::{Keeper, read_file};
+use file::{Access, read_file};
 use program::{of_command, of_keyring};
 
 /// The value of a secret; its memory is overwritten when it is dropped.
@@ -73,16 +73,16 @@ impl Secrets {
     /// Reads a secret; `None` if it is not set.
     pub async fn read(&self, name: &str, config: &Config) -> Result<Option<SecretText>, Unreadable> {
         let environment = &config.environment;
-        let variable = |name: &str| environment.text(name).map(|value| Zeroizing::new(value.to_owned()));
+        let variable = |name: &str| environment.text(name).map(|value| SecretText::new(value.to_owned()));
         match config.secrets.get(name).map(|setting| &setting.value) {
             None => match (variable(name), config.stored_secret(name)) {
-                (None, Some(path)) => read_file(path, Keeper::Owner).await,
+                (None, Some(path)) => read_file(path, Access::OwnerOnly).await,
                 (found, _) => Ok(found),
             },
             Some(SecretSource::Environment(name)) => Ok(variable(name)),
-            Some(SecretSource::File(path)) => read_file(path.clone(), Keeper::Owner).await,
+            Some(SecretSource::File(path)) => read_file(path.clone(), Access::OwnerOnly).await,
             Some(SecretSource::Systemd(credential)) => match environment.absolute_path(CREDENTIALS) {
-                Some(folder) => read_file(folder.join(credential), Keeper::Systemd).await,
+                Some(folder) => read_file(folder.join(credential), Access::Any).await,
                 None => Ok(None),
             },
             Some(source @ SecretSource::Command { words, cache }) => {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use zeroize::Zeroizing;
-
+use super::SecretText;
 use super::unreadable::Unreadable;
 use crate::config::Environment;
 use crate::process::{End, Exit, Finished, Grace, Launch, Once, limit_behind, once, run};
@@ -16,18 +15,15 @@ const KEYRING_LIMIT: Duration = Duration::from_mins(1);
 const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) };
 
 /// The first line of what a command prints.
-pub(super) async fn of_command(
-    words: &[String],
-    environment: &Environment,
-) -> Result<Option<Zeroizing<String>>, Unreadable> {
+pub(super) async fn of_command(words: &[String], environment: &Environment) -> Result<Option<SecretText>, Unreadable> {
     let Some((program, arguments)) = words.split_first() else { return Ok(None) };
     let launch = launch(program, arguments, environment, "install it, or write its whole path")?;
     let done = finished(program, &launch, COMMAND_LIMIT).await?;
     if !done.succeeded() {
         return Err(Unreadable::new(format!("`{program}` {}", end(&done, COMMAND_LIMIT)), "run it by hand to see why"));
     }
-    let printed = Zeroizing::new(done.stdout);
-    Ok(printed.lines().next().filter(|line| !line.is_empty()).map(|line| Zeroizing::new(line.to_owned())))
+    let printed = SecretText::new(done.stdout);
+    Ok(printed.lines().next().filter(|line| !line.is_empty()).map(|line| SecretText::new(line.to_owned())))
 }
 
 /// An entry of the keyring: the attributes are those that other programs use.
@@ -35,7 +31,7 @@ pub(super) async fn of_keyring(
     service: &str,
     account: &str,
     environment: &Environment,
-) -> Result<Option<Zeroizing<String>>, Unreadable> {
+) -> Result<Option<SecretText>, Unreadable> {
     let words: &[&str] = if cfg!(target_os = "macos") {
         &["security", "find-generic-password", "-s", service, "-a", account, "-w"]
     } else {
@@ -55,9 +51,9 @@ pub(super) async fn of_keyring(
             _ => Err(Unreadable::new(format!("`{}` {}", words[0], end(&done, KEYRING_LIMIT)), NO_KEYRING)),
         };
     }
-    let printed = Zeroizing::new(done.stdout);
+    let printed = SecretText::new(done.stdout);
     let value = printed.strip_suffix('\n').unwrap_or(&printed);
-    Ok((!value.is_empty()).then(|| Zeroizing::new(value.to_owned())))
+    Ok((!value.is_empty()).then(|| SecretText::new(value.to_owned())))
 }
 
 const INSTALL: &str = "install it (Debian and Ubuntu: libsecret-tools; Fedora and Arch: libsecret)";

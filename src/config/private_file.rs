@@ -1,0 +1,50 @@
+//! Files that only their owner may read and that are replaced whole or not at all.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Puts these bytes into the file, which may exist. Its folder is made if it is missing. When this returns, the file outlives a loss of
+/// power.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".new-{}", std::process::id()));
+    let draft = folder.join(name);
+    // A dead process with the same id may have left one.
+    let _ = std::fs::remove_file(&draft);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let replaced = written.and_then(|()| std::fs::rename(&draft, path)).and_then(|()| File::open(folder)?.sync_all());
+    if replaced.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_stays_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/KEY.pem");
+        replace(&path, b"one").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(
+            (std::fs::read(&path).unwrap(), path.metadata().unwrap().permissions().mode() & 0o777),
+            (b"two".to_vec(), 0o600)
+        );
+        assert!(replace(&folder.path().join("new"), b"a folder is in the way").is_err());
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["new"], "no draft stays");
+    }
+}
