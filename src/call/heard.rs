@@ -32,16 +32,49 @@ impl Listener for RunningCall {
     }
 
     fn output(&self, stream: &str, text: &str) {
-        // Executables and built-in tools may print the secrets of others.
-        let secrets = self.secrets();
-        let text = secrets.as_ref().map_or(text.into(), |secrets| secrets.text(text));
-        self.watch_output(stream, &text);
-        self.journal_output(stream, &text);
-        self.each(|listener| listener.output(stream, &text));
+        self.watch_output(stream, text);
+        self.journal_output(stream, text);
+        self.each(|listener| listener.output(stream, text));
     }
 
     fn log(&self, line: &LogLine) {
         self.each(|listener| listener.log(line));
+    }
+}
+
+/// Hears executables and built-in tools. They may print secrets; what a pool passes on has none.
+pub(super) struct Redacting(pub Arc<RunningCall>);
+
+impl Listener for Redacting {
+    fn note(&self, text: &str) {
+        self.0.note(text);
+    }
+
+    fn asks(&self, text: &str) {
+        self.0.asks(text);
+    }
+
+    fn goes_on(&self) {
+        self.0.goes_on();
+    }
+
+    fn progress(&self, note: &ProgressNote) {
+        let Some(secrets) = self.0.secrets() else { return self.0.progress(note) };
+        let message = note.message.as_ref().map(|message| secrets.text(message).into_owned());
+        self.0.progress(&ProgressNote { message, ..note.clone() });
+    }
+
+    fn output(&self, stream: &str, text: &str) {
+        let secrets = self.0.secrets();
+        self.0.output(stream, &secrets.as_ref().map_or(text.into(), |secrets| secrets.text(text)));
+    }
+
+    fn log(&self, line: &LogLine) {
+        let Some(secrets) = self.0.secrets() else { return self.0.log(line) };
+        let mut line = line.clone();
+        line.message = secrets.text(&line.message).into_owned();
+        secrets.members(&mut line.fields);
+        self.0.log(&line);
     }
 }
 

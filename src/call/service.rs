@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::background::BackgroundCalls;
 use super::finish::Finish;
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
+use super::heard::Redacting;
 use super::host::AskContext;
 use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers};
 use super::request::{CallIds, CallRequest};
@@ -318,6 +319,9 @@ impl CallService {
             tool: Arc::clone(tool),
             request: Arc::clone(request),
         });
+        let has_pool = tool.entry.serving().has_workers();
+        let listener: Arc<dyn Listener> =
+            if has_pool { Arc::clone(running) as _ } else { Arc::new(Redacting(Arc::clone(running))) };
         let invocation = Invocation {
             call_id: running.id.clone(),
             caller: Arc::clone(&running.caller),
@@ -326,7 +330,7 @@ impl CallService {
             timeout,
             nested: !request.chain.is_empty(),
             background: request.background,
-            listener: Arc::clone(running) as Arc<dyn Listener>,
+            listener,
             host: Some(Arc::clone(running) as Arc<dyn HostAccess>),
             cancellation: running.cancellation.clone(),
         };
@@ -339,7 +343,7 @@ impl CallService {
         if let Err(fault) = &mut settled.ended {
             running.redact(fault);
         }
-        if let (Some(secrets), Some(output)) = (running.secrets(), &mut settled.metadata.output)
+        if let (false, Some(output), Some(secrets)) = (has_pool, &mut settled.metadata.output, running.secrets())
             && let Cow::Owned(clean) = secrets.text(output)
         {
             *output = clean;
