@@ -41,12 +41,9 @@ pub(super) async fn run(app: &Workspace, args: &SecretArgs) -> Result<ExitCode, 
 /// Every secret that is declared or configured, with the packs that declare it.
 async fn needed(app: &Workspace) -> BTreeMap<String, BTreeSet<String>> {
     app.calls.registry.asked().await;
-    let mut needed: BTreeMap<String, BTreeSet<String>> =
-        app.config().secrets.keys().map(|name| (name.clone(), BTreeSet::new())).collect();
-    for entry in &app.calls.registry.catalogue().files {
-        for name in &entry.settings.secrets.value {
-            needed.entry(name.clone()).or_default().insert(entry.file.pack.clone());
-        }
+    let mut needed = app.calls.registry.catalogue().declared_secrets();
+    for name in app.config().secrets.keys() {
+        needed.entry(name.clone()).or_default();
     }
     needed
 }

@@ -3,15 +3,13 @@
 
 mod machine;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Serialize;
 
 use crate::check::open_to_others;
 use crate::config::origin::Diagnosis;
 use crate::discovery::Kind;
 use crate::runtime::Workspace;
-use crate::secrets::named_itself;
+use crate::secrets::{Place, named_itself};
 use crate::words::plural;
 
 /// The state of one thing.
@@ -129,28 +127,26 @@ fn broken(app: &Workspace) -> Vec<CheckResult> {
 
 /// Declared secrets that are not set.
 async fn secrets(app: &Workspace) -> Vec<CheckResult> {
-    let catalogue = app.calls.registry.catalogue();
-    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for entry in &catalogue.files {
-        for name in &entry.settings.secrets.value {
-            needed.entry(name.clone()).or_default().insert(entry.file.pack.clone());
-        }
-    }
-    let mut results = Vec::new();
-    for (name, packs) in needed {
+    let (config, mut results) = (app.config(), Vec::new());
+    for (name, packs) in app.calls.registry.catalogue().declared_secrets() {
         let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
-        let configured = app.config().secrets.contains_key(&name);
+        let configured = config.secrets.contains_key(&name);
+        let is_in_environment = Place(&name, &config).kind() == "environment";
         let result = |state, found: String, fix: String| CheckResult::new("secret", state, found, fix);
         let pools = &app.calls.pools;
         results.push(match pools.secret(&name).await {
             Ok(Some(value)) if let Some((what, fix)) = named_itself(&name, &value) => {
                 result(State::Bad, format!("{what} ({packs})"), fix)
             }
-            Ok(Some(_)) if configured => CheckResult::good("secret", format!("{name} is set ({packs})")),
+            Ok(Some(_)) if configured || !is_in_environment => {
+                CheckResult::good("secret", format!("{name} is set ({packs})"))
+            }
             Ok(Some(_)) => result(
                 State::Doubtful,
                 format!("{name} is set here ({packs}), but MCP clients start servers without it"),
-                format!("add `{name} = {{ file = \"/path/to/file\" }}` under [secrets] in hostler.toml"),
+                format!(
+                    "unset it and run `hostler secrets set {name}`, or name its place under [secrets] in hostler.toml"
+                ),
             ),
             Ok(None) => {
                 // A secret that is not configured may still come from the client's environment.

@@ -1,6 +1,6 @@
 //! One snapshot of all tools: the tool files with their settings and their tools, by both names.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -173,6 +173,17 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
+    /// The declared secrets, each with the packs that declare it.
+    pub fn declared_secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut declared: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for entry in &self.files {
+            for name in &entry.settings.secrets.value {
+                declared.entry(name.clone()).or_default().insert(entry.file.pack.clone());
+            }
+        }
+        declared
+    }
+
     /// Makes a snapshot from a scan. `looked` holds the stamps of the files from before they were read.
     pub(super) fn build(
         mut scan: Scan,

@@ -1,4 +1,4 @@
-//! The secrets that are in use in a workspace: every text that leaves hostler is searched for all of them, whoever printed it.
+//! The secrets that are in use in a workspace: every text that leaves hostler is searched for all of them.
 
 use std::sync::Arc;
 

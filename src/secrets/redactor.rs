@@ -82,7 +82,7 @@ impl Redactor {
     /// The text without the secrets that `is_hidden` names; `None` if it has none of them.
     pub fn text_hiding(&self, text: &str, is_hidden: &impl Fn(&KnownSecret) -> bool) -> Option<String> {
         let mut found = self.forms.find_iter(text).filter(|found| {
-            // Two names may have the same value: whoever may know one of them knows it.
+            // Two names may have the same value: a tool that may know one of them knows it.
             let value = &self.secrets[self.owners[found.pattern()]].value;
             self.secrets.iter().filter(|secret| secret.value == *value).all(is_hidden)
         });
