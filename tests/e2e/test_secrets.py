@@ -7,7 +7,7 @@ import pty
 import stat
 import unittest
 
-from harness import HOSTLER, config_file, connected, environment, run, scratch, write_tool
+from harness import HOSTLER, config_file, connected, environment, eventually_async, run, scratch, write_tool
 from test_executables import program
 
 KEY = "s3cret/5esame&more"
@@ -77,17 +77,25 @@ class Results(unittest.IsolatedAsyncioTestCase):
             self.assertNotIn(KEY, json.dumps(answer.outcome))
             self.assertIn("told [secret KEY]", json.dumps(answer.outcome))
 
+    async def test_what_built_in_tools_print_has_none(self):
+        async with self.connected(f'[builtin]\nenable = ["shell"]\nroots = ["{self.folder}"]\n') as hostler:
+            await hostler.value("holder_length")
+            answer = await hostler.call("bash", command=f"echo '{KEY}'; echo 'and {KEY}' >&2")
+            self.assertIn("and [secret KEY]", answer.text)
+            self.assertNotIn(KEY, json.dumps(answer.outcome) + answer.text + hostler.stderr())
+
     async def test_a_token_that_changes_with_every_call_is_hidden_while_its_call_runs(self):
         body = ('# /// script\n# requires-python = ">=3.9"\n# [tool.hostler]\n# secrets = ["TOKEN"]\n# max_workers = 4\n# ///\n'
-                'import hostler, time\ndef hold(seconds: float) -> int:\n    time.sleep(seconds)\n    print("t", hostler.secret("TOKEN"))\n    raise ValueError(hostler.secret("TOKEN"))\n')
+                'import hostler, pathlib, time\ndef hold(folder: str = "") -> int:\n    if folder:\n        pathlib.Path(folder, "begun").touch()\n        while not pathlib.Path(folder, "go").exists():\n            time.sleep(0.01)\n    print("t", hostler.secret("TOKEN"))\n    raise ValueError(hostler.secret("TOKEN"))\n')
         write_tool(self.folder / "tools", "tokens", body, header="")
         script = self.folder / "token"
         script.write_text('#!/bin/sh\necho "token-$$-$(date +%N)-secret"\n')
         script.chmod(0o700)
         async with self.connected(f'[secrets]\nTOKEN = {{ command = ["{script}"] }}\n') as hostler:
-            slow = asyncio.create_task(hostler.call("tokens_hold", seconds=2))
-            await asyncio.sleep(0.2)
-            quick = [await hostler.call("tokens_hold", seconds=0) for _ in range(8)]
+            slow = asyncio.create_task(hostler.call("tokens_hold", folder=str(self.folder)))
+            await eventually_async((self.folder / "begun").exists, "the call begins")
+            quick = [await hostler.call("tokens_hold") for _ in range(8)]
+            (self.folder / "go").touch()
             for answer in [await slow, *quick]:
                 said = json.dumps(answer.outcome) + answer.text
                 self.assertIn("[secret TOKEN]", said)
@@ -189,6 +197,9 @@ class Command(unittest.TestCase):
         self.secrets("set", "KEY", config=config, stdin=KEY)
         self.secrets("set", "FILE", config=config, stdin=KEY + "\n")
         self.assertEqual((self.folder / "key").read_text(), KEY + "\n")
+        words = ("--config", str(config_file(self.folder, "")), "--tools", str(self.folder / "tools"), "doctor", "--offline", "--json")
+        examined = run(*words, env=self.env).stdout
+        self.assertEqual([one["state"] for one in json.loads(examined) if one["about"] == "secret"], ["good"], "stored, for clients as well")
         for words in (("list",), ("test",), ("test", "--json"), ("test", "KEY")):
             done = self.secrets(*words, config="[secrets]\nFILE = { file = \"key\" }\n")
             self.assertIn("KEY", done.stdout)
