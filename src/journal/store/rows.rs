@@ -93,6 +93,11 @@ pub fn tagged<'a>(tags: &'a [String], name: &str) -> Option<&'a str> {
     tags.iter().find_map(|tag| tag.strip_prefix(name)?.strip_prefix(':'))
 }
 
+/// The time limit of a call in seconds.
+pub fn seconds(one: &CallRow) -> f64 {
+    Duration::from_millis(one.timeout_ms).as_secs_f64()
+}
+
 /// Applies what became of a call.
 pub fn apply(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqlite::Result<()> {
     // A call that another process goes on with is accepted again, under its id.
@@ -109,8 +114,6 @@ fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
     let one = &change.row;
     let tags = (!one.tags.is_empty()).then(|| serde_json::to_string(&one.tags).unwrap_or_default());
     let output = one.output.as_deref().or((!change.printed.is_empty()).then_some(&*change.printed)).map(end);
-    #[expect(clippy::cast_precision_loss, reason = "a time limit")]
-    let seconds = one.timeout_ms as f64 / 1000.0;
     let inserted = transaction
         .prepare_cached(
             "INSERT OR IGNORE INTO tool_calls (id, prompt_id, block_id, api_tool_call_id, tool_name, state, request, response, error,
@@ -137,7 +140,7 @@ fn insert(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             one.started_at.map(number),
             output,
             number(one.max_retries),
-            seconds,
+            seconds(one),
             number(one.created_at),
             number(one.updated_at),
             one.code,
@@ -175,11 +178,15 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             "UPDATE tool_calls SET state = coalesce(?2, state), request = iif(?3, ?4, request), response = coalesce(?5, response),
                 error = iif(?6, ?7, error), code = iif(?6, ?8, code), fault = iif(?6, ?9, fault), pid = coalesce(?10, pid),
                 process_started = coalesce(?11, process_started), boot_id = coalesce(?12, boot_id),
-                started_at = coalesce(?13, started_at), timeout_at = coalesce(CAST(?13 + timeout_seconds * 1000 AS INTEGER), timeout_at),
-                retry_count = max(retry_count, ?14), retry_at = ?15, attempt = max(attempt, ?16),
+                started_at = coalesce(?13, started_at),
+                timeout_at = coalesce(CAST(?13 + iif(?26, ?31, timeout_seconds) * 1000 AS INTEGER), timeout_at),
+                retry_count = max(retry_count, ?14), retry_at = iif(?6, ?15, retry_at), attempt = max(attempt, ?16),
                 duration_us = coalesce(?17, duration_us), cancelled = coalesce(?18, cancelled), metadata = coalesce(?19, metadata),
                 updated_at = ?20, output_stream = coalesce(?21, output_stream), last_heartbeat = coalesce(?13, last_heartbeat),
-                spool = ?22, workspace = coalesce(?23, workspace), background = background OR ?25
+                spool = ?22, workspace = coalesce(?23, workspace), background = background OR ?25,
+                effects = iif(?26, ?27, effects), level = iif(?26, ?28, level), tool_version = iif(?26, ?29, tool_version),
+                has_secrets = has_secrets OR ?30, timeout_seconds = iif(?26, ?31, timeout_seconds),
+                max_retries = iif(?26, ?32, max_retries)
              WHERE id = ?1 AND (state IN ('created', 'running', 'orphaned', 'stale') OR ?24)",
         )?
         .execute(params![
@@ -208,6 +215,14 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
             one.workspace,
             one.state.is_some_and(State::is_final),
             one.background,
+            // Accepted again: by another version of its tool, perhaps.
+            change.is_new,
+            one.effects,
+            one.level,
+            one.tool_version,
+            one.has_secrets,
+            seconds(one),
+            number(one.max_retries),
         ])?;
     if changed == 0 {
         return Ok(false);

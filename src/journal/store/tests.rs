@@ -76,6 +76,36 @@ fn calls_go_through_their_states_over_several_batches() {
 }
 
 #[test]
+fn a_call_that_is_accepted_again_is_as_its_tool_is_by_now() {
+    let (_folder, mut store) = store();
+    let begun = |effects, level, version, has_secrets, timeout_ms| {
+        let id = [1; 16];
+        let other =
+            Accepted { id, tool: "a.b", effects, level, version, has_secrets, timeout_ms, ..Accepted::default() };
+        Record::Accepted(Accepted { max_retries: if effects == "pure" { 3 } else { 0 }, ..other })
+    };
+    import(&mut store, &[begun("pure", "synced", &[1], true, 1500)], 1);
+    import(&mut store, &[begun("once", "kept", &[2], false, 2500), dispatched(1)], 2);
+    let row = store.call(&id(1)).unwrap().unwrap();
+    assert_eq!((&*row.effects, &*row.level, &*row.tool_version, row.max_retries), ("once", "kept", "02", 0));
+    assert_eq!((row.timeout_ms, row.timeout_at), (2500, Some(3500)));
+    assert!(row.has_secrets, "its arguments were kept when its tool had some");
+    import(&mut store, &[dispatched(1)], 3);
+    assert_eq!(store.call(&id(1)).unwrap().unwrap().effects, "once", "what the records do not say stays");
+}
+
+#[test]
+fn the_pause_before_a_retry_lasts_until_another_state() {
+    let (_folder, mut store) = store();
+    let retry = Retrying { id: [1; 16], retry: 1, retry_at_ms: 3000, fault: "{}", ..Retrying::default() };
+    import(&mut store, &[accepted(1, 10), dispatched(1), Record::Retrying(retry)], 1);
+    import(&mut store, &[Record::Printed(Printed { id: [1; 16], text: "late", ..Printed::default() })], 2);
+    assert_eq!(store.call(&id(1)).unwrap().unwrap().retry_at, Some(3000));
+    import(&mut store, &[dispatched(1)], 3);
+    assert_eq!(store.call(&id(1)).unwrap().unwrap().retry_at, None);
+}
+
+#[test]
 fn the_columns_of_specification_003_are_there() {
     let (folder, mut store) = store();
     import(&mut store, &[accepted(1, 10), dispatched(1)], 1);

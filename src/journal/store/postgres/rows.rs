@@ -7,7 +7,7 @@ use std::time::Duration;
 use postgres::{Row, Transaction};
 use serde_json::{Value, json};
 
-use super::super::rows::{MOST_OUTPUT, end, number, read_tries, tagged, written_tries};
+use super::super::rows::{MOST_OUTPUT, end, number, read_tries, seconds, tagged, written_tries};
 use super::super::{CallRow, Change, StoreError};
 use crate::journal::state::State;
 
@@ -162,10 +162,6 @@ fn written(writer: Writer<'_>, change: &Change) -> Value {
     row
 }
 
-fn seconds(one: &CallRow) -> f64 {
-    Duration::from_millis(one.timeout_ms).as_secs_f64()
-}
-
 /// Texts of a server have no NUL.
 pub fn clean(text: Option<&str>) -> Option<Cow<'_, str>> {
     text.map(|text| if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { Cow::Borrowed(text) })
@@ -189,8 +185,8 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
             code = CASE WHEN $6 THEN $8 ELSE code END, fault = CASE WHEN $6 THEN $9 ELSE fault END, pid = coalesce($10, pid),
             process_started = coalesce($11, process_started), boot_id = coalesce($12, boot_id),
             started_at = coalesce($13, started_at),
-            timeout_at = coalesce($13 + (least(timeout_seconds, 1e9) * 1000)::bigint, timeout_at),
-            retry_count = greatest(retry_count, $14), retry_at = $15, attempt = greatest(attempt, $16),
+            timeout_at = coalesce($13 + (least(CASE WHEN $29 THEN $34 ELSE timeout_seconds END, 1e9) * 1000)::bigint, timeout_at),
+            retry_count = greatest(retry_count, $14), retry_at = CASE WHEN $6 THEN $15 ELSE retry_at END, attempt = greatest(attempt, $16),
             duration_us = coalesce($17, duration_us), cancelled = coalesce($18, cancelled), metadata = coalesce($19, metadata),
             updated_at = $20, last_heartbeat = coalesce($13, last_heartbeat),
             output_stream = CASE WHEN $21::text IS NOT NULL THEN $21 WHEN $26 = '' THEN output_stream
