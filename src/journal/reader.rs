@@ -88,11 +88,7 @@ impl Reader {
             if fold.calls() >= MOST_CALLS || taken >= MOST_BYTES {
                 break;
             }
-            if is_at_end {
-                if is_last || !self.next_segment(claim)? {
-                    break;
-                }
-            } else if used == 0 && self.ahead.len() < CHUNK {
+            if is_at_end && (is_last || !self.next_segment(claim)?) {
                 break;
             }
         }

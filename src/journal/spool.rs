@@ -24,6 +24,8 @@ const SEGMENT: u64 = 8 << 20;
 const FULL: usize = 1 << 20;
 /// What is kept for the time when the disk takes something again. Beyond it, records are dropped.
 const MOST_UNWRITTEN: usize = 4 << 20;
+/// So many full segments are held open for the next sync at most: one that comes later opens them again.
+const MOST_HELD: usize = 8;
 /// The pause after a failed write.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The buffer that is kept between writes.
@@ -164,10 +166,7 @@ impl Spool {
         if file.is_none() || at.offset > SEGMENT {
             let number = at.segment + 1;
             let (fresh, offset) = self.begin(number)?;
-            if *disk != Disk::Unknown {
-                full.extend(file.take());
-                *disk = Disk::Content;
-            }
+            hold(file.take(), full, disk);
             *file = Some(fresh);
             *at = Position { segment: number, offset };
         }
@@ -201,7 +200,9 @@ impl Spool {
         let files = {
             let mut state = self.state.lock();
             let mut files = std::mem::take(&mut state.full);
-            if state.disk == Disk::Unknown {
+            // What fails from here on leaves it unknown: the next one begins anew.
+            let disk = std::mem::take(&mut state.disk);
+            if disk == Disk::Unknown {
                 // Earlier segments were not synced.
                 let segments = self.claim.segments()?;
                 // What is gone is in the store.
@@ -212,7 +213,7 @@ impl Spool {
             } else {
                 files.extend(state.file.as_ref().map(File::try_clone).transpose()?);
             }
-            if state.disk != Disk::Names {
+            if disk != Disk::Names {
                 files.push(File::open(&self.claim.folder)?);
             }
             state.disk = Disk::Names;
@@ -220,7 +221,6 @@ impl Spool {
         };
         let synced = files.iter().try_for_each(File::sync_data);
         if synced.is_err() {
-            // The next one begins anew.
             self.state.lock().disk = Disk::Unknown;
         }
         synced
@@ -231,11 +231,8 @@ impl Spool {
         let mut state = self.state.lock();
         let is_read = state.at == read && state.buffer.is_empty();
         if is_read {
-            let file = state.file.take();
-            if state.disk != Disk::Unknown {
-                state.full.extend(file);
-                state.disk = Disk::Content;
-            }
+            let State { file, full, disk, .. } = &mut *state;
+            hold(file.take(), full, disk);
         }
         is_read
     }
@@ -279,86 +276,18 @@ impl Spool {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::codec::{Found, read};
-    use super::super::record::Dispatched;
-    use super::*;
-    use crate::config::Environment;
-
-    fn spool(folder: &std::path::Path) -> Spool {
-        let person = Environment::from_iter([("XDG_STATE_HOME", folder)]);
-        Spool::new(Claim::take(&person, "k").unwrap(), "boot".to_owned())
+/// Keeps a file open that gets no more records, if the disk has everything before it: the next sync brings it there.
+fn hold(file: Option<File>, full: &mut Vec<File>, disk: &mut Disk) {
+    if full.len() >= MOST_HELD {
+        full.clear();
+        *disk = Disk::Unknown;
     }
-
-    fn record(number: u64) -> Record<'static> {
-        Record::Dispatched(Dispatched { id: [1; 16], attempt: number, ..Dispatched::default() })
-    }
-
-    fn read_back(spool: &Spool) -> Vec<u64> {
-        let mut attempts = Vec::new();
-        for (_, path) in spool.claim.segments().unwrap() {
-            let bytes = std::fs::read(path).unwrap();
-            let mut rest = bytes.strip_prefix(format!("{HEAD}boot\n").as_bytes()).unwrap();
-            while let Found::Record(Some(Record::Dispatched(one)), length) = read(rest, true) {
-                attempts.push(one.attempt);
-                rest = &rest[length..];
-            }
-            assert!(rest.is_empty());
-        }
-        attempts
-    }
-
-    #[test]
-    fn what_was_appended_is_in_the_file_once_it_has_passed() {
-        let base = tempfile::tempdir().unwrap();
-        let spool = spool(base.path());
-        spool.pass().unwrap();
-        assert!(spool.claim.segments().unwrap().is_empty(), "nothing is made for nothing");
-        assert!((1..=3).all(|number| spool.append(&record(number))));
-        assert!(spool.claim.segments().unwrap().is_empty());
-        spool.pass().unwrap();
-        spool.append(&record(4));
-        spool.pass().unwrap();
-        assert_eq!(read_back(&spool), [1, 2, 3, 4]);
-        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(spool.path(1)).unwrap());
-        assert_eq!(mode & 0o777, 0o600);
-    }
-
-    #[test]
-    fn a_full_segment_is_followed_by_another() {
-        let base = tempfile::tempdir().unwrap();
-        let spool = spool(base.path());
-        spool.append(&record(1));
-        spool.pass().unwrap();
-        spool.state.lock().at.offset = SEGMENT + 1;
-        spool.append(&record(2));
-        spool.pass().unwrap();
-        assert_eq!((spool.position().segment, read_back(&spool)), (2, vec![1, 2]));
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_written_later_and_bounded() {
-        let base = tempfile::tempdir().unwrap();
-        let spool = spool(base.path());
-        let folder = spool.claim.folder.clone();
-        let away = base.path().join("away");
-        std::fs::rename(&folder, &away).unwrap();
-        spool.append(&record(1));
-        assert!(spool.pass().is_err() && spool.pass().is_err());
-        for number in 2.. {
-            let is_taken = spool.append(&record(number));
-            let state = spool.state.lock();
-            assert_eq!(is_taken, state.dropped == 0);
-            if state.dropped > 3 {
-                assert!(state.buffer.len() < MOST_UNWRITTEN + 100);
-                break;
-            }
-        }
-        std::fs::rename(&away, &folder).unwrap();
-        spool.state.lock().trouble.as_mut().unwrap().again = Instant::now();
-        spool.pass().unwrap();
-        assert_eq!(read_back(&spool)[..3], [1, 2, 3]);
-        assert!(spool.state.lock().trouble.is_none());
+    if *disk != Disk::Unknown {
+        full.extend(file);
+        *disk = Disk::Content;
     }
 }
+
+#[cfg(test)]
+#[path = "spool_tests.rs"]
+mod tests;
