@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::attachment::Attachment;
 use super::client::ClientFeatures;
 use super::heard::EventSender;
 use super::host::AskContext;
@@ -171,7 +172,7 @@ pub(super) struct RunningCall {
     /// What is written down of it; not before its tool is known.
     pub journaled: OnceLock<Journaled>,
     /// Whether it goes on without its client.
-    background: AtomicBool,
+    pub(super) attachment: Attachment,
     /// What its tool may ask.
     client: Option<Arc<dyn ClientFeatures>>,
     /// How often it was sent to its tool.
@@ -217,7 +218,7 @@ impl RunningCall {
             watched,
             journaled: OnceLock::new(),
             accepted: Notify::new(),
-            background: AtomicBool::new(request.background),
+            attachment: Attachment::new(request.background),
             client: request.client.clone(),
             attempts: AtomicU32::new(count(|resumed| resumed.attempts)),
             retries: AtomicU32::new(count(|resumed| resumed.retries)),
@@ -236,12 +237,7 @@ impl RunningCall {
 
     /// Whether it goes on without its client.
     pub fn is_background(&self) -> bool {
-        self.background.load(Ordering::Relaxed)
-    }
-
-    /// From now on it goes on without its client, or no longer.
-    pub fn goes_on_alone(&self, alone: bool) {
-        self.background.store(alone, Ordering::Relaxed);
+        self.attachment.is_detached()
     }
 
     /// Whether it has neither ended nor been cancelled.

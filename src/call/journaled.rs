@@ -1,5 +1,6 @@
 //! What is written down of one call, from its acceptance to its outcome. Called from where it happens, before it happens.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::config::journal::Bodies;
 use crate::config::tool::{Effects, JournalLevel};
 use crate::config::value::Word;
 use crate::journal::{
-    Accepted, Cancelling, Created, Detached, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
+    Accepted, Cancelling, Created, Detached, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State, id_of,
 };
 use crate::outcome::{Attempt, Cancelled, Canceller, Code, Fault, Outcome};
 use crate::process::edge;
@@ -28,6 +29,9 @@ use crate::telemetry::unix_ms;
 const LONGEST: usize = 1 << 20;
 /// The same for results that somebody will ask for: those of background calls, and of calls with a key.
 const LONGEST_ASKED_FOR: usize = 16 << 20;
+
+/// The pause before the store is asked again to accept a call.
+const STORE_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is known of a call that is written down.
 pub(super) struct Journaled {
@@ -49,13 +53,6 @@ pub(super) struct Journaled {
     arguments: Option<Box<RawValue>>,
 }
 
-/// The id of a call as bytes.
-fn bytes_of(id: &str) -> Id {
-    let mut bytes = Id::default();
-    let _ = data_encoding::HEXLOWER.decode_mut(id.as_bytes(), &mut bytes);
-    bytes
-}
-
 impl RunningCall {
     /// It was accepted: from here on it is written down, unless its tool says otherwise. `arguments` are those that its tool will get.
     pub fn journal_accept(
@@ -73,7 +70,7 @@ impl RunningCall {
         if let Some(tool) = tool {
             kept_source::keep(journal, &tool.entry);
         }
-        let id = bytes_of(&self.id);
+        let id = id_of(&self.id);
         // Also those of the call that makes it.
         let has_secrets =
             self.secrets().is_some() || tool.is_some_and(|tool| !tool.entry.settings.secrets.value.is_empty());
@@ -140,15 +137,15 @@ impl RunningCall {
     /// From now on it goes on without its client. False if it has ended before. Says why it cannot be remembered.
     pub async fn journal_detach(&self) -> Result<bool, String> {
         self.is_accepted().await;
-        let Some(journaled) = self.journaled.get().filter(|_| !self.has_ended()) else { return Ok(false) };
+        let Some(journaled) = self.journaled.get().filter(|_| self.attachment.detach()) else { return Ok(false) };
         let site = journaled.config.as_deref().map(|config| CallSite::of(config).written());
         let detached = Detached { id: journaled.id, at_ms: unix_ms(), workspace: site.as_deref() };
         if !journaled.journal.append(&Record::Detached(detached)) {
+            self.attachment.attach();
             return Err(no_room());
         }
         edge("call.detached");
-        self.goes_on_alone(true);
-        journaled.remembered().await.inspect_err(|_| self.goes_on_alone(false)).map(|()| true)
+        journaled.remembered().await.inspect_err(|_| self.attachment.attach()).map(|()| true)
     }
 
     /// Its attempt failed, and it will be tried again.
@@ -186,28 +183,37 @@ impl RunningCall {
     pub async fn journal_admits(&self) -> Result<(), Fault> {
         let Some(journaled) = self.journaled.get() else { return Ok(()) };
         let others_rely_on_it = journaled.journal.is_shared() && (self.is_background() || journaled.is_keyed);
+        if others_rely_on_it {
+            self.is_with_others(journaled).await?;
+        }
         if journaled.is_synced() {
             // It counts as begun from here on: the disk does not show how far it was.
             self.journal_dispatch(None, false)?;
-        } else if !others_rely_on_it {
-            return Ok(());
+            let known = journaled.remembered().await;
+            return known.map_err(|why| {
+                journaled.is_dispatched.store(false, Ordering::Relaxed);
+                not_begun(&why)
+            });
         }
-        let known = async {
-            journaled.remembered().await.map_err(|why| not_begun(&why))?;
-            if others_rely_on_it { self.is_still_ours(&journaled.journal).await } else { Ok(()) }
-        };
-        known.await.inspect_err(|_| journaled.is_dispatched.store(false, Ordering::Relaxed))
+        Ok(())
     }
 
-    /// A machine that was paused for longer than its lease may have lost the call, or its key, to another.
-    async fn is_still_ours(&self, journal: &Journal) -> Result<(), Fault> {
-        let is_ours = journal.begins(&self.id).await.map_err(|why| not_begun(&why))?;
-        let lost = || {
-            let message = "the call was not begun here: this hostler did not answer for so long that another one has the call or its \
-                           idempotency key. Ask again with the key, or for the outcome with the id of the call";
-            Fault::new(Code::ResourceExhausted, message)
-        };
-        is_ours.then_some(()).ok_or_else(lost)
+    /// Other machines know of it, and that it begins here. One that goes on without its client waits for that, as long as it is wanted:
+    /// somebody was told that it will run.
+    async fn is_with_others(&self, journaled: &Journaled) -> Result<(), Fault> {
+        let tool = self.tool_name();
+        loop {
+            let known = async {
+                journaled.remembered().await?;
+                journaled.journal.begins(&self.id).await
+            };
+            match self.cancellation.or(tool, known).await? {
+                // A machine that was paused for longer than its lease may have lost the call, or its key, to another.
+                Ok(is_ours) => return is_ours.then_some(()).ok_or_else(lost),
+                Err(why) if !self.is_background() => return Err(not_begun(&why)),
+                Err(_) => self.cancellation.or(tool, tokio::time::sleep(STORE_AGAIN)).await?,
+            }
+        }
     }
 
     /// Its outcome is where it must be before it is answered.
@@ -245,6 +251,18 @@ impl RunningCall {
         self.journaled.get().is_some_and(|journaled| journaled.is_dispatched.load(Ordering::Relaxed))
     }
 
+    /// A fault as it is kept. One about arguments quotes them, and they may hold a secret of the tool, which was not read yet.
+    fn kept<'a>(&self, fault: &'a Fault) -> Cow<'a, Fault> {
+        if fault.code != Code::InvalidParams || self.watched.knows_secrets() {
+            return Cow::Borrowed(fault);
+        }
+        let message = format!(
+            "the arguments of {} are not valid; they are not kept, since it declares secrets",
+            self.tool_name()
+        );
+        Cow::Owned(Fault::new(fault.code, message))
+    }
+
     /// It has its outcome. It is written with the answer, if every listener's answer comes behind the journal, or at once. False if
     /// that is the outcome for this process alone, and the next one goes on with the call.
     pub fn journal_end(&self, outcome: &Outcome) -> bool {
@@ -254,8 +272,9 @@ impl RunningCall {
             return false;
         }
         let state = ended(outcome, self.retries.load(Ordering::Relaxed) > 0);
-        let kept = journaled.keeps(fault.is_some(), self.is_background());
-        let fault_json = fault.map(|fault| serde_json::to_string(fault).unwrap_or_default());
+        let is_alone = self.attachment.settle();
+        let kept = journaled.keeps(fault.is_some(), is_alone);
+        let fault_json = fault.map(|fault| serde_json::to_string(&*self.kept(fault)).unwrap_or_default());
         let secrets = self.secrets();
         let result =
             outcome.ended.as_ref().ok().filter(|_| kept).and_then(|result| without_secrets(result, secrets.as_deref()));
@@ -264,7 +283,7 @@ impl RunningCall {
         let arguments = own.and_then(|arguments| without_secrets(arguments, secrets.as_deref()));
         // One that failed may be made again.
         let site = journaled.config.as_deref().filter(|_| kept).map(|config| CallSite::of(config).written());
-        let is_asked_for = self.is_background() || journaled.is_keyed;
+        let is_asked_for = is_alone || journaled.is_keyed;
         let most = if is_asked_for { LONGEST_ASKED_FOR } else { LONGEST };
         let metadata = kept.then(|| serde_json::to_string(&outcome.metadata).unwrap_or_default());
         let cancelled = outcome.metadata.cancelled.as_ref().map(ToString::to_string);
@@ -287,7 +306,7 @@ impl RunningCall {
         }));
         edge("call.finished");
         // No answer follows for a call that goes on alone.
-        if self.is_background() || !self.answers_behind_journal() {
+        if is_alone || !self.answers_behind_journal() {
             let _ = journaled.journal.written();
         }
         true
@@ -296,6 +315,13 @@ impl RunningCall {
 
 fn short(value: Option<&RawValue>, most: usize) -> Option<&str> {
     value.map(RawValue::get).filter(|text| text.len() <= most)
+}
+
+/// Another machine has the call, or its key.
+pub fn lost() -> Fault {
+    let message = "the call was not begun here: this hostler did not answer for so long that another one has the call or its \
+                   idempotency key. Ask again with the key, or for the outcome with the id of the call";
+    Fault::new(Code::ResourceExhausted, message)
 }
 
 fn no_room() -> String {

@@ -1,5 +1,6 @@
 //! Calls: requests, handles, the pipeline, and host access for tools.
 
+mod attachment;
 mod background;
 mod client;
 mod facts;
@@ -40,6 +41,7 @@ pub use client::{
 pub use facts::decide as decide_call;
 pub(crate) use handle::Hearing;
 pub use handle::{CallEvent, CallHandle};
+pub(crate) use journaled::lost;
 pub use layer::CallCounts;
 pub use layer::{CallContext, Layer, LayerFuture, Next};
 pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};

@@ -1,5 +1,6 @@
 //! Where a call runs: what a client's hostler is started with.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +56,14 @@ impl CallSite {
             read.unwrap_or_else(|| Written { directory: home(), config: None, tools: Vec::new(), timeout_ms: None });
         let timeout = timeout_ms.map(Duration::from_millis);
         Self { directory, options: ConfigOptions { config, tools, timeout, environment: Arc::clone(environment) } }
+    }
+
+    /// A folder or file of it that belongs to another user, or lies in such a folder.
+    pub fn stranger(&self) -> Option<PathBuf> {
+        let user = rustix::process::getuid().as_raw();
+        let named = std::iter::once(&self.directory).chain(&self.options.config).chain(&self.options.tools);
+        let is_strange = |path: &&Path| path.metadata().is_ok_and(|known| known.uid() != user && known.uid() != 0);
+        named.flat_map(|path| path.ancestors()).find(is_strange).map(Path::to_owned)
     }
 
     /// What the configuration is searched by.

@@ -44,10 +44,10 @@ impl Journal {
             return claimed.map_err(|error| cannot_be_asked(&error));
         }
         // It may take the key yet, for a call that is not made.
-        let (store, asked) = (Arc::clone(&self.store), asked.clone());
+        let (store, asked, spool) = (Arc::clone(&self.store), asked.clone(), self.spool.claim().name.clone());
         tokio::spawn(async move {
             if matches!(working.await, Ok(Ok(Claimed::First))) {
-                give_back(store, asked).await;
+                give_back(store, asked, spool).await;
             }
         });
         Err(cannot_be_asked(&"it does not answer"))
@@ -72,18 +72,18 @@ impl Journal {
 
     /// Gives a key back: its call was never begun. Where the store does not take that now, it is tried again.
     pub async fn free_key(&self, tool: String, key: String, call: String) {
-        let asked = Keyed { tool, key, call, digest: String::new() };
-        if !is_free(&self.store, &asked).await {
-            tokio::spawn(give_back(Arc::clone(&self.store), asked));
+        let (asked, spool) = (Keyed { tool, key, call, digest: String::new() }, self.spool.claim().name.clone());
+        if !is_free(&self.store, &asked, &spool).await {
+            tokio::spawn(give_back(Arc::clone(&self.store), asked, spool));
         }
     }
 }
 
 /// Gives a key back, as soon as the store takes that.
-async fn give_back(store: Arc<LazyStore>, asked: Keyed) {
+async fn give_back(store: Arc<LazyStore>, asked: Keyed, spool: String) {
     let (pause, tries) = GIVE_BACK;
     for _ in 0..tries {
-        if is_free(&store, &asked).await {
+        if is_free(&store, &asked, &spool).await {
             return;
         }
         tokio::time::sleep(pause).await;
@@ -91,9 +91,9 @@ async fn give_back(store: Arc<LazyStore>, asked: Keyed) {
     tracing::warn!(tool = asked.tool, "an idempotency key stays taken for a day, though its call was not made");
 }
 
-async fn is_free(store: &Arc<LazyStore>, asked: &Keyed) -> bool {
-    let (store, asked) = (Arc::clone(store), asked.clone());
-    let freeing = blocking(move || store.with(|store| store.free_key(&asked.tool, &asked.key, &asked.call)));
+async fn is_free(store: &Arc<LazyStore>, asked: &Keyed, spool: &str) -> bool {
+    let (store, asked, spool) = (Arc::clone(store), asked.clone(), spool.to_owned());
+    let freeing = blocking(move || store.with(|store| store.free_key(&asked.tool, &asked.key, &asked.call, &spool)));
     match freeing {
         Ok(freeing) => tokio::time::timeout(LONGEST_WORK, freeing).await.is_ok_and(|freed| freed.is_ok()),
         Err(_) => false,

@@ -28,6 +28,8 @@ const IDLE: Duration = Duration::from_mins(10);
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 /// How often it looks for calls that are kept no longer, and after how many new ones.
 const PRUNE: (Duration, usize) = (Duration::from_hours(1), 10_000);
+/// How long it removes them before it looks for records again, and how soon it goes on.
+const PRUNE_TURN: Duration = Duration::from_millis(500);
 /// How often what ended calls have left is overwritten, while no call is open.
 const TIDY: Duration = Duration::from_mins(1);
 /// How often the log says that the store fails.
@@ -40,6 +42,8 @@ pub struct Filler {
     store: Arc<LazyStore>,
     /// How often the store had been replaced when the reader was set.
     replaced: u64,
+    /// Whether the last batch may be in the store although that did not say so.
+    is_in_doubt: bool,
     /// Up to where the store has it.
     at: watch::Sender<Position>,
     asked_to_end: watch::Sender<Vec<String>>,
@@ -52,6 +56,8 @@ pub struct Filler {
     is_untidy: bool,
     /// When it last looked for calls that are kept no longer.
     pruned: Option<Instant>,
+    /// Whether it has not removed all of them.
+    prunes_on: bool,
     /// How many calls are new since then.
     new: usize,
     /// Whose settings say what is kept.
@@ -74,6 +80,7 @@ impl Filler {
             spool,
             reader: Reader::at(Position::default()),
             replaced: store.replaced(),
+            is_in_doubt: false,
             store,
             at,
             asked_to_end,
@@ -83,6 +90,7 @@ impl Filler {
             tidied: None,
             is_untidy: false,
             pruned: None,
+            prunes_on: false,
             new: 0,
             environment,
             is_over,
@@ -126,6 +134,7 @@ impl Filler {
     /// How long it waits for records.
     fn pause(&self) -> Duration {
         match (self.open.is_empty(), self.is_untidy) {
+            _ if self.prunes_on => PRUNE_TURN,
             (false, _) => LOOK,
             (true, true) => TIDY,
             (true, false) => IDLE,
@@ -143,15 +152,18 @@ impl Filler {
             self.replaced = self.store.replaced();
             self.reader = Reader::at(Position::default());
         }
+        if std::mem::take(&mut self.is_in_doubt) {
+            let known = self.store.with(|store| store.imported(&self.spool.claim().name));
+            self.reader = Reader::at(known.inspect_err(|_| self.is_in_doubt = true)?);
+            self.at.send_replace(self.reader.position());
+        }
         let until = self.spool.position();
         while self.reader.position() < until {
-            let before = self.reader.position();
             let read = match self.imported(until) {
                 Ok(Some(read)) => read,
                 Ok(None) => break,
                 Err(error) => {
-                    // Read again: the batch was not kept.
-                    self.reader = Reader::at(before);
+                    self.is_in_doubt = true;
                     return Err(error);
                 }
             };
@@ -222,7 +234,7 @@ impl Filler {
     /// Removes calls that are kept no longer, as the person's own settings say: a project does not decide for others.
     fn prune(&mut self) -> Result<(), Failed> {
         let (pause, many) = PRUNE;
-        let is_due = self.new >= many || self.pruned.is_none_or(|pruned| pruned.elapsed() >= pause);
+        let is_due = self.prunes_on || self.new >= many || self.pruned.is_none_or(|pruned| pruned.elapsed() >= pause);
         if !is_due || self.is_over.load(Ordering::Acquire) || self.reader.position() == Position::default() {
             return Ok(());
         }
@@ -232,7 +244,10 @@ impl Filler {
         if let Ok(config) = Config::of_person(&options) {
             let keep = Keep::from(&config.journal);
             let sources = self.spool.claim().place().sources();
-            let gone = prune(&self.store, &sources, keep, unix_ms(), || !self.is_over.load(Ordering::Acquire))?;
+            let began = Instant::now();
+            let goes_on = || !self.is_over.load(Ordering::Acquire) && began.elapsed() < PRUNE_TURN;
+            let gone = prune(&self.store, &sources, keep, unix_ms(), goes_on)?;
+            self.prunes_on = began.elapsed() >= PRUNE_TURN && gone > 0;
             if gone > 0 {
                 tracing::debug!(gone, "calls are kept no longer");
             }

@@ -51,11 +51,12 @@ pub use self::ends::CallEnd;
 pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
 pub use self::queue::Queue;
-pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying};
+pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying, id_of};
 pub use self::recover::{Recovered, ToRun};
 pub use self::retention::{Keep, excess, prune};
 pub use self::sources::{KeptSources, Source};
 pub use self::state::{Created, State};
+use self::store::AT_ONCE;
 pub use self::store::{CallRow, LazyStore, RowFilter, Store, StoreAddress, StoreError};
 
 /// How long the store is waited for.
@@ -238,6 +239,10 @@ impl Journal {
         self.in_store().await?;
         let spool = self.spool.claim().name.clone();
         let open = self.on_store(move |store| store.open_calls(&spool)).await?;
+        if open.len() >= AT_ONCE {
+            // There may be more of them.
+            self.doubt();
+        }
         Ok(open.into_iter().filter(|row| row.background && row.state == Some(State::Created)).collect())
     }
 
@@ -281,19 +286,18 @@ impl Journal {
         self.on_store(move |store| store.ask_end(&id, &why)).await.unwrap_or_default()
     }
 
-    /// A call that is this process's now, and that somebody ended before it was run again.
-    pub fn never_begun(&self, row: &CallRow, why: &str) {
-        let mut id = Id::default();
-        let _ = data_encoding::HEXLOWER.decode_mut(row.id.as_bytes(), &mut id);
-        let fault = Fault::new(Code::Cancelled, format!("the call of {} was cancelled: {why}", row.tool_name));
+    /// Ends a call that is this process's now, and that is not run again.
+    pub fn never_begun(&self, row: &CallRow, fault: &Fault) {
+        let is_cancelled = fault.code == Code::Cancelled;
+        let state = if is_cancelled { Created.cancel().state() } else { Created.orphan().fail().state() };
         self.append(&Record::Finished(Finished {
-            id,
+            id: id_of(&row.id),
             at_ms: unix_ms(),
-            state: State::Cancelled.word(),
+            state: state.word(),
             code: Some(fault.code.word()),
-            fault: serde_json::to_string(&fault).ok().as_deref(),
+            fault: serde_json::to_string(fault).ok().as_deref(),
             attempt: row.attempt,
-            cancelled: Some(why),
+            cancelled: row.cancelled.as_deref(),
             keeps_arguments: !row.has_secrets,
             ..Finished::default()
         }));

@@ -3,6 +3,12 @@
 /// A call's id, as bytes.
 pub type Id = [u8; 16];
 
+/// The id of a call as bytes. One that hostler did not make has none of its own.
+pub fn id_of(written: &str) -> Id {
+    let bytes = data_encoding::HEXLOWER.decode(written.as_bytes()).unwrap_or_default();
+    bytes.try_into().unwrap_or_default()
+}
+
 /// What is written down.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record<'a> {

@@ -88,7 +88,7 @@ fn one(
         return Ok(());
     }
     edge("recovery.after-import");
-    settle(own, &claim.name, boot, store, recovered)?;
+    settle(own, (&claim.name, true), boot, store, recovered)?;
     edge("recovery.after-plan");
     // Its files are all there is of it until the store is on the disk.
     if store.with(|store| store.synced())? {
@@ -106,7 +106,7 @@ fn gone(own: &Claim, boot: &str, store: &LazyStore, recovered: &mut Recovered) -
     for name in store.with(|store| store.open_spools())? {
         // Asked after the store: whoever begins a spool makes its files first.
         if name != own.name && own.place.left(&name).map_err(|source| failed(&own.folder, source))? == Left::Nothing {
-            settle(own, &name, boot, store, recovered)?;
+            settle(own, (&name, false), boot, store, recovered)?;
         }
     }
     Ok(())
@@ -136,10 +136,10 @@ pub(super) fn bring(claim: &Claim, store: &LazyStore) -> Result<bool, StoreError
     }
 }
 
-/// Decides what becomes of the calls of a spool that had not ended.
+/// Decides what becomes of the calls of a spool that had not ended. Its process certainly is gone, or has not shown itself for long.
 fn settle(
     own: &Claim,
-    spool: &str,
+    (spool, is_gone): (&str, bool),
     boot: &str,
     store: &LazyStore,
     recovered: &mut Recovered,
@@ -153,7 +153,7 @@ fn settle(
             end_process_of(row);
         }
         drop(open);
-        if hand_over(own, spool, boot, store, recovered)? == 0 {
+        if hand_over(own, (spool, is_gone), boot, store, recovered)? == 0 {
             return Ok(());
         }
     }
@@ -162,7 +162,7 @@ fn settle(
 /// Decides what becomes of the next calls of a spool. Returns how many those were.
 fn hand_over(
     own: &Claim,
-    spool: &str,
+    (spool, is_gone): (&str, bool),
     boot: &str,
     store: &LazyStore,
     recovered: &mut Recovered,
@@ -170,7 +170,7 @@ fn hand_over(
     let (mut to_run, mut ended) = (Vec::new(), 0);
     // From here on they are this process's: if it dies, the next one decides anew.
     let count = store.with(|store| {
-        store.take_over(spool, &own.name, &mut |row| {
+        store.take_over(spool, &own.name, is_gone, &mut |row| {
             let change = decided(row, boot);
             if change.row.state.is_some_and(State::is_final) {
                 ended += 1;

@@ -1,12 +1,14 @@
 //! Goes on with what hostlers that are gone had begun.
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::Runtime;
-use crate::call::{CallRequest, Caller, Resumed};
+use crate::call::{CallRequest, Caller, Resumed, lost};
+use crate::config::call_site::CallSite;
 use crate::journal::{CallRow, Journal, ToRun};
 use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::protocol::TraceContext;
@@ -160,23 +162,48 @@ impl Runtime {
         let row = journal.read(move |store| store.call(&id).ok()).await.ok_or_else(unread)?;
         // Its store was set aside meanwhile.
         let Some(row) = row else { return Ok(()) };
-        if let Some(why) = &row.cancelled {
-            journal.never_begun(&row, why);
-            return Ok(());
-        }
-        if !journal.begins(&call.id).await.map_err(|why| Fault::new(Code::SystemError, why))? {
-            return Ok(());
-        }
         let site = self.background.site(row.workspace.as_deref());
-        self.background.start(site, request(&row)).await.map(drop)
+        let begins = journal.begins(&call.id).await.map_err(|why| Fault::new(Code::SystemError, why))?;
+        match (begins, wanted(&row, &site, journal.is_shared())) {
+            (true, Ok(request)) => return self.background.start(site, request).await.map(drop),
+            (true, Err(fault)) => journal.never_begun(&row, &fault),
+            // The call is this one's still, and its key another call's.
+            (false, _) if journal.is_own(&row) && row.state.is_some_and(|state| !state.is_final()) => {
+                journal.never_begun(&row, &lost());
+            }
+            (false, _) => {}
+        }
+        Ok(())
     }
 }
 
-fn request(row: &CallRow) -> CallRequest {
-    let arguments = row.request.as_deref().and_then(|request| serde_json::from_str(request).ok());
+/// What is to be run, or why nothing is.
+fn wanted(row: &CallRow, site: &CallSite, is_shared: bool) -> Result<CallRequest, Fault> {
+    if let Some(why) = &row.cancelled {
+        return Err(Fault::new(Code::Cancelled, format!("the call of {} was cancelled: {why}", row.tool_name)));
+    }
+    match site.stranger().filter(|_| is_shared) {
+        Some(folder) => Err(foreign(row, &folder)),
+        None => request(row),
+    }
+}
+
+/// Whoever can write to the database could have files of their own run.
+fn foreign(row: &CallRow, folder: &Path) -> Fault {
+    let message = format!(
+        "the call of {} was not begun: its folder {} belongs to another user. Enqueue it with a folder of the user who runs hostler",
+        row.tool_name,
+        folder.display()
+    );
+    Fault::new(Code::PermissionDenied, message)
+}
+
+fn request(row: &CallRow) -> Result<CallRequest, Fault> {
+    let unreadable = || Fault::new(Code::InvalidParams, format!("the arguments of {} cannot be read", row.tool_name));
+    let arguments = serde_json::from_str(row.request.as_deref().unwrap_or("{}")).map_err(|_| unreadable())?;
     let trace = row.traceparent.as_deref().and_then(|parent| TraceContext::read(parent, None));
     let caller = Caller { client: row.client.clone(), tags: row.tags.clone(), trace, ..Caller::default() };
-    CallRequest {
+    Ok(CallRequest {
         caller: Arc::new(caller),
         timeout: Some(Duration::from_millis(row.timeout_ms)).filter(|limit| !limit.is_zero()),
         max_retries: u32::try_from(row.max_retries).ok(),
@@ -186,6 +213,6 @@ fn request(row: &CallRow) -> CallRequest {
             retries: row.retry_count,
             tries: row.tries.clone(),
         }),
-        ..CallRequest::new(row.tool_name.clone(), arguments.unwrap_or_default())
-    }
+        ..CallRequest::new(row.tool_name.clone(), arguments)
+    })
 }

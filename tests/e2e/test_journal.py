@@ -195,6 +195,12 @@ class Written(Journal):
         wire.answer(1)
         [row] = until(lambda: self.rows("state = 'error'"))
         self.assertIn("with", row["request"])
+        fresh = self.wire(KEY="hunter2-hunter2")
+        fresh.send(call(1, "keyed_use", text=["hunter2-hunter2"]))
+        fresh.answer(1)
+        until(lambda: len(self.rows("state = 'error'")) == 2)
+        fresh.end_input()
+        fresh.ended(PATIENCE)
         wire.end_input()
         wire.ended(PATIENCE)
         for path in (self.state / "hostler/journal").rglob("*"):

@@ -114,10 +114,11 @@ class Server:
 
 
 class Proxy:
-    """Stands before a server. Once it is armed, it loses the answer to the next commit behind a query with this text."""
+    """Stands before a server. Once it is armed, it loses the answer to the next commit behind a query with this text, or to what else
+    is named."""
 
-    def __init__(self, server, text):
-        self.text, self.server = text.encode(), server
+    def __init__(self, server, text, at="COMMIT"):
+        self.text, self.at, self.server = text.encode(), at.encode(), server
         self.folder = Path(tempfile.mkdtemp(prefix="hostler-proxy-", dir="/tmp"))
         self.armed, self.lost = threading.Event(), threading.Event()
         self.listener = socket.socket(socket.AF_UNIX)
@@ -150,7 +151,7 @@ class Proxy:
                         return
                     (behind if ready is client else client).sendall(data)
                     is_next = is_next or (ready is client and self.text in data and self.armed.is_set())
-                    if ready is client and is_next and b"COMMIT" in data and not self.lost.is_set():
+                    if ready is client and is_next and self.at in data and not self.lost.is_set():
                         behind.recv(1 << 16)
                         self.lost.set()
                         return

@@ -185,6 +185,48 @@ class Together(Postgres):
         until(lambda: left and not any(path.exists() for path in left))
         self.assertEqual(self.row(ended)["code"], "OUTCOME_UNKNOWN")
 
+    def test_a_call_that_was_accepted_waits_for_the_server(self):
+        proxy = Proxy(server, "SET boot_id", at="SET boot_id")
+        self.addCleanup(proxy.remove)
+        direct, self.url = self.url, proxy.url
+        hostler = self.open()
+        self.end(hostler, self.begin(hostler, "pure.note", path=self.path("b")))
+        proxy.armed.set()
+        begun = self.begin(hostler, "once.note", id=5, path=self.path("a"))
+        self.assertEqual(self.end(hostler, begun, id=6)["result"], "ran")
+        self.assertTrue(proxy.lost.is_set())
+        self.assertEqual(self.effects("a"), ["ran"])
+        self.url = direct
+
+    def test_a_key_stays_with_the_call_that_another_machine_has_by_now(self):
+        (self.folder / "hostler.toml").write_text('tools = ["tools"]\n[tool.once]\nmax_workers = 1\n')
+        hostler = self.open()
+        self.begin(hostler, "once.note", id=1, path=self.path("a"), seconds=600)
+        until(lambda: self.effects("a"))
+        waits = self.begin(hostler, "once.note", id=2, path=self.path("b"), key="k")
+        until(lambda: self.row(waits)["boot_id"])
+        server.sql(f"UPDATE hostler.tool_calls SET spool = 'another' WHERE id = '{waits}'")
+        self.assertTrue(hostler.value("calls.cancel", {"call": waits}, id=3))
+        self.assertEqual(hostler.value("calls.wait", {"call": waits}, id=4)["error"]["code"], "CANCELLED")
+        ended = self.begin(hostler, "pure.fail", id=5, number=1)
+        self.end(hostler, ended, id=6)
+        self.assertEqual(server.sql("SELECT call_id FROM hostler.keys WHERE key = 'k'"), [[waits]])
+        server.sql(f"UPDATE hostler.tool_calls SET spool = (SELECT spool FROM hostler.tool_calls WHERE id = '{ended}') WHERE id = '{waits}'")
+
+    def test_calls_of_other_people_are_left_to_them(self):
+        bob, alice = self.open(machine="a", USER="bob"), self.open(machine="d", USER="alice")
+        his = self.begin(bob, "pure.note", path=self.path("his"), seconds=1)
+        hers = self.begin(alice, "pure.note", path=self.path("hers"), seconds=1)
+        until(lambda: self.effects("his") and self.effects("hers"))
+        before = self.row(his)
+        for gone in (bob, alice):
+            self.kill(gone)
+        self.short_leases()
+        other = self.open(machine="b", USER="alice")
+        self.assertEqual(self.end(other, hers, id=4)["result"], "ran")
+        after = self.row(his)
+        self.assertEqual((after["spool"], after["state"], self.effects("his")), (before["spool"], "running", ["ran"]))
+
 
 class Storm(unittest.TestCase):
     def test_nothing_is_lost_or_made_twice_while_hostlers_and_the_server_are_killed(self):
@@ -228,6 +270,19 @@ class Queue(Postgres):
         self.assertEqual(self.end(a, unknown)["error"]["code"], "TOOL_NOT_FOUND")
         with self.assertRaisesRegex(RuntimeError, "are an object"):
             server.sql("SELECT hostler.enqueue('once.note', '[]')")
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can give a folder away")
+    def test_files_of_another_user_are_not_run(self):
+        a, other = self.open(), self.folder / "other"
+        other.mkdir()
+        (other / "hostler.toml").write_text(f'tools = ["{self.folder}/tools"]\n')
+        os.chown(other, 12345, 12345)
+        call = server.sql(f"SELECT {self.enqueued('once.note', {'path': self.path('a')}, f', folder => %r' % str(other))}")[0][0]
+        self.assertEqual(self.end(a, call)["error"]["code"], "PERMISSION_DENIED")
+        self.assertEqual(self.effects("a"), [])
+        os.chown(other, 0, 0)
+        call = server.sql(f"SELECT {self.enqueued('once.note', {'path': self.path('a')}, f', folder => %r' % str(other))}")[0][0]
+        self.assertEqual(self.end(a, call, id=7)["result"], "ran")
 
     def test_each_call_is_taken_by_one_machine_and_only_where_it_is_wanted(self):
         a, _b = self.open(machine="a"), self.open(machine="b")
@@ -282,6 +337,22 @@ class Lost(Postgres):
         self.assertEqual(self.row(call)["state"], "created")
         self.assertEqual(self.end(hostler, call, id=7)["result"], "ran")
         self.assertEqual(self.effects("a"), ["ran"])
+        self.url = direct
+
+    def test_what_was_brought_without_an_answer_is_not_brought_twice(self):
+        self.run_on("c", "call", "once.note", f"path={self.path('b')}", "--key", "k")  # makes the tables
+        proxy = Proxy(server, "noted\n")
+        self.addCleanup(proxy.remove)
+        direct, self.url = self.url, proxy.url
+        hostler = self.open()
+        self.row(self.begin(hostler, "pure.note", path=self.path("c")), "complete")
+        proxy.armed.set()
+        begun = self.begin(hostler, "pure.note", id=5, path=self.path("a"), seconds=600)
+        self.assertTrue(proxy.lost.wait(30))
+        after = self.begin(hostler, "once.note", id=6, path=self.path("c"))
+        self.row(after, "complete")
+        until(lambda: self.row(begun)["output_stream"])
+        self.assertEqual((self.row(begun)["state"], self.row(begun)["output_stream"]), ("running", "noted\n"))
         self.url = direct
 
     def test_an_unknown_outcome_holds_its_key(self):

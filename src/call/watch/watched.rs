@@ -122,7 +122,7 @@ impl Watched {
     }
 
     /// Whether everything that must not be shown of it is known.
-    fn knows_secrets(&self) -> bool {
+    pub(in crate::call) fn knows_secrets(&self) -> bool {
         self.is_started.load(Ordering::Relaxed) || self.tool.get().is_none_or(|tool| !tool.has_secrets)
     }
 
@@ -231,7 +231,7 @@ impl RunningCall {
         Detail { result: without_secrets(result, self.secrets().as_deref()), ..Detail::default() }
     }
 
-    fn tool_name(&self) -> &str {
+    pub(in crate::call) fn tool_name(&self) -> &str {
         self.watched.meter().map_or("", |meter| &meter.name)
     }
 

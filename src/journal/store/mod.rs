@@ -192,8 +192,8 @@ pub trait Store: Send {
         left: &dyn Fn(&str) -> std::io::Result<Left>,
     ) -> Result<Result<Claimed, String>, StoreError>;
 
-    /// Gives a key back: its call was never begun.
-    fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError>;
+    /// Gives a key back: its call was never begun by the process of this spool. The key stays if another process has the call by now.
+    fn free_key(&mut self, tool: &str, key: &str, call: &str, spool: &str) -> Result<(), StoreError>;
 
     /// Forgets a spool whose files are gone.
     fn forget(&mut self, spool: &str) -> Result<(), StoreError>;
@@ -205,11 +205,12 @@ pub trait Store: Send {
     fn open_calls(&mut self, spool: &str) -> Result<Vec<CallRow>, StoreError>;
 
     /// Writes the first [`AT_ONCE`] calls of a spool that have not ended to another one, with what is decided of each: all or none.
-    /// Returns how many those were.
+    /// Returns how many those were: none if its process has shown itself again, unless it certainly is gone.
     fn take_over(
         &mut self,
         from: &str,
         to: &str,
+        is_gone: bool,
         decide: &mut dyn FnMut(&CallRow) -> Change,
     ) -> Result<usize, StoreError>;
 
@@ -219,7 +220,7 @@ pub trait Store: Send {
     /// The calls of a spool whose end was asked for.
     fn asked_to_end(&mut self, spool: &str) -> Result<Vec<String>, StoreError>;
 
-    /// The spools that have such calls.
+    /// The spools that have such calls of this person.
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
 
     /// Takes at most so many calls of these packs and tools that others have enqueued, for the process of a spool.

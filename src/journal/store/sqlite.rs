@@ -256,7 +256,7 @@ impl Store for SqliteStore {
         Ok(Ok(Claimed::First))
     }
 
-    fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
+    fn free_key(&mut self, tool: &str, key: &str, call: &str, _spool: &str) -> Result<(), StoreError> {
         Ok(free_key(&self.connection, tool, key, call)?)
     }
 
@@ -284,6 +284,7 @@ impl Store for SqliteStore {
         &mut self,
         from: &str,
         to: &str,
+        _is_gone: bool,
         decide: &mut dyn FnMut(&CallRow) -> Change,
     ) -> Result<usize, StoreError> {
         let transaction = self.begin()?;

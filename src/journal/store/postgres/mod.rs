@@ -6,6 +6,7 @@
 //! Who uses it is known by leases: a spool whose process has not shown itself for its lease is taken for gone. The server's clock counts,
 //! and only who has been connected for as long takes calls of others: after a pause of the server, everybody shows itself first.
 
+mod leases;
 mod rows;
 mod schema;
 
@@ -15,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
-use postgres::{Client, GenericClient, Transaction};
+use postgres::{Client, GenericClient};
 
+use self::leases::{has_lease, is_held, show};
 use self::rows::{Writer, apply, clean, row};
 use super::address::Server;
 use super::rows::{COLUMNS, LISTED, number};
@@ -29,6 +31,9 @@ use crate::journal::spool::Position;
 
 /// How long a server may take to say that it is there.
 const ANSWER: Duration = Duration::from_secs(1);
+
+/// What another one holds for longer is tried again later.
+const LIMITS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '1min'";
 
 const OPEN: &str = "state IN ('created', 'running', 'orphaned', 'stale')";
 
@@ -56,6 +61,7 @@ impl PostgresStore {
         let mut client = Connection(Some(server.connect()?));
         schema::prepare(client.client()?)?;
         let lease = schema::lease(client.client()?)?;
+        client.client()?.batch_execute(LIMITS)?;
         Ok(Self {
             client,
             origin: server.origin.clone(),
@@ -124,22 +130,6 @@ fn free_key(client: &mut impl GenericClient, tool: &str, key: &str, call: &str) 
     let sql = "DELETE FROM hostler.keys WHERE tool = $1 AND key = $2 AND call_id = $3";
     client.execute(sql, &[&clean(Some(tool)), &clean(Some(key)), &call])?;
     Ok(())
-}
-
-/// Shows that the process of a spool lives.
-fn show(client: &mut impl GenericClient, spool: &str) -> Result<(), StoreError> {
-    client.execute(
-        "INSERT INTO hostler.spools (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET heartbeat = clock_timestamp()",
-        &[&spool],
-    )?;
-    Ok(())
-}
-
-/// Whether the process of a spool has shown itself lately.
-fn has_lease(transaction: &mut Transaction<'_>, spool: &str, lease: f64) -> Result<bool, StoreError> {
-    let sql = "SELECT EXISTS (SELECT FROM hostler.spools
-               WHERE name = $1 AND heartbeat > clock_timestamp() - make_interval(secs => $2))";
-    Ok(transaction.query_one(sql, &[&spool, &lease])?.get(0))
 }
 
 impl Store for PostgresStore {
@@ -227,8 +217,11 @@ impl Store for PostgresStore {
         Ok(Ok(Claimed::First))
     }
 
-    fn free_key(&mut self, tool: &str, key: &str, call: &str) -> Result<(), StoreError> {
-        free_key(self.client.client()?, tool, key, call)
+    fn free_key(&mut self, tool: &str, key: &str, call: &str, spool: &str) -> Result<(), StoreError> {
+        let sql = "DELETE FROM hostler.keys WHERE tool = $1 AND key = $2 AND call_id = $3
+                   AND NOT EXISTS (SELECT FROM hostler.tool_calls WHERE id = $3 AND hostler.tool_calls.spool <> $4)";
+        self.client.client()?.execute(sql, &[&clean(Some(tool)), &clean(Some(key)), &call, &spool])?;
+        Ok(())
     }
 
     fn forget(&mut self, spool: &str) -> Result<(), StoreError> {
@@ -254,9 +247,14 @@ impl Store for PostgresStore {
         &mut self,
         from: &str,
         to: &str,
+        is_gone: bool,
         decide: &mut dyn FnMut(&CallRow) -> Change,
     ) -> Result<usize, StoreError> {
+        let lease = self.lease();
         let mut transaction = self.client.client()?.transaction()?;
+        if !is_gone && is_held(&mut transaction, from, lease)? {
+            return Ok(0);
+        }
         show(&mut transaction, to)?;
         let writer = Writer { spool: to, origin: &self.origin, is_fenced: false };
         let open = open_calls(&mut transaction, from, "FOR UPDATE")?;
@@ -281,17 +279,18 @@ impl Store for PostgresStore {
         Ok(self.client.client()?.query(&sql, &[&spool])?.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Only those whose lease has expired.
+    /// Only those whose lease has expired, and none of other people: their tools are not this one's.
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError> {
         if self.connected.elapsed() < self.lease {
             return Ok(Vec::new());
         }
         let sql = format!(
-            "SELECT DISTINCT spool FROM hostler.tool_calls WHERE {OPEN} AND spool <> '' AND NOT EXISTS
+            "SELECT DISTINCT spool FROM hostler.tool_calls
+             WHERE {OPEN} AND spool <> '' AND starts_with(origin, $2 || '@') AND NOT EXISTS
                 (SELECT FROM hostler.spools WHERE name = spool AND heartbeat > clock_timestamp() - make_interval(secs => $1))"
         );
         let lease = self.lease();
-        Ok(self.client.client()?.query(&sql, &[&lease])?.iter().map(|row| row.get(0)).collect())
+        Ok(self.client.client()?.query(&sql, &[&lease, &self.person])?.iter().map(|row| row.get(0)).collect())
     }
 
     fn take_queued(&mut self, spool: &str, tools: &[String], at_most: u64) -> Result<Vec<ToRun>, StoreError> {
