@@ -61,6 +61,7 @@ mod control;
 mod runtime;
 mod mcp;
 mod call;
+mod approvals;
 mod rates;
 mod journal;
 mod executor;

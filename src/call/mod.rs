@@ -1,5 +1,6 @@
 //! Calls: requests, handles, the pipeline, and host access for tools.
 
+mod approval;
 mod attachment;
 mod background;
 mod client;
@@ -47,7 +48,7 @@ pub use layer::{CallContext, Layer, LayerFuture, Next};
 pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
 pub use overview::Overview;
 pub use request::{Arguments, CallRequest, Resumed};
-pub use service::CallService;
+pub use service::{CallService, OfProcess};
 pub use session::Session;
 #[cfg(feature = "bench")]
 pub use validate::arguments as validate_arguments;

@@ -1,4 +1,4 @@
-//! The layer that asks the policy, and the user where a rule says so.
+//! The layer that asks the policy, and people where a rule says so.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,15 +7,14 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::client::Feature;
+use super::approval::approved;
 use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
-use super::questions::Questions;
 use super::service::CallService;
 use crate::config::declared_policy::Mode;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::policy::{Because, Decision, Facts, Rate, Rules, Turn};
-use crate::pool::{Listener, SessionId, Settled};
+use crate::pool::{SessionId, Settled};
 use crate::process::Moment;
 use crate::rates::{CountError, Rates};
 use crate::registry::Tool;
@@ -97,8 +96,7 @@ impl PolicyLayer {
             Decision::Allowed => {}
             Decision::Denied(because) => return Err(denied(&call.tool, &because, &facts.turns)),
             Decision::Ask(because) => {
-                let answer = approved(call, arguments, &reason(&because)).await;
-                answer.map_err(|why| refused(&call.tool, &why))?;
+                approved(call, arguments, service, &reason(&because)).await?;
                 self.judge_again(call, arguments, service, true).await?;
             }
         }
@@ -195,64 +193,8 @@ fn denied(tool: &Tool, because: &[Because], turns: &[Turn]) -> Fault {
     Fault::new(Code::RateLimited, why).with(Details { retry_after_ms, ..Details::default() })
 }
 
-fn refused(tool: &Tool, why: &str) -> Fault {
+pub(super) fn refused(tool: &Tool, why: &str) -> Fault {
     let name = &tool.name;
     let message = format!("Permission denied: {why}; `hostler policy explain {name}` shows the rule");
     Fault::new(Code::PermissionDenied, message)
-}
-
-/// How long a person has to answer.
-const TO_APPROVE: Duration = Duration::from_mins(5);
-
-/// The most of the arguments that a person is shown. Longer ones cannot be judged at a glance.
-const SHOWN: usize = 4000;
-
-/// JSON with what a person would not see, or see elsewhere, written as its number.
-fn visible(json: &str) -> String {
-    let is_plain = |c: char| {
-        let hides = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}');
-        !c.is_control() && !hides
-    };
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_plain(c) {
-            text.push(c);
-        } else {
-            let mut units = [0; 2];
-            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        }
-    }
-    text
-}
-
-/// Asks the user of the call's client. What is shown is what runs: the arguments as the tool gets them, as JSON on one line. Says why the
-/// call may not be made.
-async fn approved(call: &CallContext, arguments: &RawValue, why: &str) -> Result<(), String> {
-    let (running, request, tool) = (&call.running, &call.request, &call.tool.name);
-    let can_ask = request.client.as_ref().is_some_and(|client| client.offers(Feature::Elicitation));
-    if !can_ask {
-        return Err(format!(
-            "{why}, and this client cannot ask its user: call it on a terminal, or from a client with MCP elicitation"
-        ));
-    }
-    let shown = arguments.get();
-    if shown.len() > SHOWN {
-        return Err(format!("{why}, and its arguments are too long to be shown"));
-    }
-    let questions = Questions {
-        client: request.client.clone(),
-        call_id: running.id.clone(),
-        tool: tool.clone(),
-        listener: Arc::clone(running) as Arc<dyn Listener>,
-        outer: request.outer.clone(),
-        limit: TO_APPROVE,
-    };
-    let message = format!("Allow {tool} to be called with {}? ({why})", visible(shown));
-    match questions.consent(Arc::from(arguments.to_owned()), message).await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err("Approval denied by user".to_owned()),
-        Err(error) => Err(format!("{why}, and there is no answer: {error}")),
-    }
 }

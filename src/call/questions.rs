@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::client::{Asking, ClientError, ClientFeatures, Elicitation, Elicited, LlmRequest, NoClient};
 use super::host::{raw, read, refused};
+use crate::approvals::{Answer, Extent, Question};
 use crate::outcome::Code;
 use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
@@ -82,18 +83,58 @@ impl Questions {
         }
     }
 
-    /// Asks the client's user whether a call may be made. Says why there is no answer.
-    pub async fn consent(&self, arguments: Arc<RawValue>, message: String) -> Result<bool, String> {
+    /// Asks whether a call may be made: the client's user, if there is something to be shown, and whoever may answer the question
+    /// elsewhere. The first answer counts, and the other is asked no more. Says why there is none.
+    pub async fn consent(
+        &self,
+        shown: Option<(Arc<RawValue>, String)>,
+        mut question: Option<Question>,
+    ) -> Result<Answer, String> {
+        let _parked = Parked::new(self.outer.clone());
+        let (is_client, is_elsewhere) = (shown.is_some(), question.is_some());
+        let of_client = async {
+            let Some((arguments, message)) = shown else { return std::future::pending().await };
+            match self.consent_of_client(arguments, message).await {
+                // Somebody else may still answer.
+                Err(error) if is_elsewhere => {
+                    tracing::debug!(%error, "the client does not ask its user for approval");
+                    std::future::pending().await
+                }
+                answer => answer,
+            }
+        };
+        let elsewhere = async {
+            match &mut question {
+                Some(question) => question.answer().await,
+                None => std::future::pending().await,
+            }
+        };
+        let whom = if is_client { "the user" } else { "approval: answer with `hostler approve` in a terminal" };
+        let answer = async {
+            tokio::select! {
+                biased;
+                answer = elsewhere => Ok(answer),
+                answer = of_client => answer,
+            }
+        };
+        let limit = || humantime::format_duration(self.limit);
+        let late = || format!("nobody answered within {}; see `approval_timeout` under [policy]", limit());
+        self.parked(whom, answer).await.unwrap_or_else(|| Err(late()))
+    }
+
+    async fn consent_of_client(&self, arguments: Arc<RawValue>, message: String) -> Result<Answer, String> {
         // One that nobody can answer before it was asked.
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(|_| "the system gives no random bytes".to_owned())?;
         let key = format!("approval_{:032x}", u128::from_le_bytes(secret));
         let asking = self.asking_with(Some(arguments), Some(key));
-        let _parked = Parked::new(self.outer.clone());
         let client: &dyn ClientFeatures = self.client.as_deref().unwrap_or(&NoClient);
         let question = Elicitation { message, schema: json!({"type": "object", "properties": {}}) };
-        let answer = self.wait("the user", client.elicit(asking, question)).await;
-        answer.map(|answer| matches!(answer, Elicited::Accept { .. })).map_err(|error| error.message)
+        match client.elicit(asking, question).await {
+            Ok(Elicited::Accept { .. }) => Ok(Answer::Allow(Extent::Once)),
+            Ok(_) => Ok(Answer::Deny(None)),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     fn asking(&self, ask: &Ask, key: Option<String>) -> Asking {
@@ -113,14 +154,19 @@ impl Questions {
         Asking { call_id, tool, arguments, key, limit: self.limit }
     }
 
-    async fn wait<T>(&self, whom: &str, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, WireError> {
+    /// Waits for an answer, and says so. `None` if it takes too long.
+    async fn parked<T>(&self, whom: &str, answer: impl Future<Output = T>) -> Option<T> {
         self.listener.asks(&format!("{} waits for {whom}", self.tool));
         let answer = tokio::time::timeout(self.limit, answer).await;
         self.listener.goes_on();
-        match answer {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(unanswered(&error)),
-            Err(_) => {
+        answer.ok()
+    }
+
+    async fn wait<T>(&self, whom: &str, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, WireError> {
+        match self.parked(whom, answer).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(unanswered(&error)),
+            None => {
                 let limit = humantime::format_duration(self.limit);
                 let message =
                     format!("{whom} did not answer within {limit}; raise `question_timeout` if it needs longer");

@@ -21,6 +21,7 @@ use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
 use super::watch::{Watch, Watched};
 use super::{hiding, results, waits};
+use crate::approvals::{Approvals, Remembered};
 use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::config::environment::state;
@@ -35,6 +36,16 @@ use crate::telemetry::{SpanExport, spawn};
 use crate::threads::blocking_or_here;
 use crate::worker::HostAccess;
 
+/// What all workspaces of a process have together.
+pub struct OfProcess {
+    /// Sees their calls.
+    pub watch: Arc<Watch>,
+    /// Where their calls are written down.
+    pub journal: Option<Arc<Journal>>,
+    /// Their calls that wait for a person.
+    pub approvals: Arc<Approvals>,
+}
+
 /// Accepts and runs calls.
 pub struct CallService {
     /// The catalogue of tools.
@@ -47,6 +58,10 @@ pub struct CallService {
     counts: Arc<CountLayer>,
     /// How often tools were called.
     pub(super) rates: Arc<Rates>,
+    /// The calls of the process that wait for a person.
+    pub(super) approvals: Arc<Approvals>,
+    /// What a person has allowed for good.
+    pub(super) remembered: Arc<Remembered>,
     /// Files whose running calls wait for other files. Locked only briefly.
     pub(super) waits: Mutex<waits::WaitGraph>,
     /// Whether the minimum workers were started.
@@ -78,9 +93,9 @@ impl CallService {
         one_shots: OneShots,
         built_ins: BuiltIns,
         layers: Vec<Arc<dyn Layer>>,
-        watch: Arc<Watch>,
-        journal: Option<Arc<Journal>>,
+        OfProcess { watch, journal, approvals }: OfProcess,
     ) -> Arc<Self> {
+        let remembered = Arc::new(Remembered::of(&registry.config().environment));
         let rates = Arc::new(Rates::in_folder(state(&registry.config().environment).join("rates")));
         let (counts, own) = own_layers(&rates);
         let service = Arc::new(Self {
@@ -91,6 +106,8 @@ impl CallService {
             layers: own.into_iter().chain(layers).collect(),
             counts,
             rates,
+            approvals,
+            remembered,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),
             ids: CallIds::default(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{CallRequest, CallService, Layer, Watch};
+use super::{CallRequest, CallService, Layer, OfProcess, Watch};
 use crate::builtin::Builtins;
 use crate::config::{Config, ConfigOptions};
 use crate::environment::{EnvironmentSettings, Environments};
@@ -56,7 +56,8 @@ pub(super) fn service_with(
     let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default());
     let built_ins = BuiltIns::new(tools, Arc::clone(&store.broker), EnvFilter::default(), Arc::clone(&pools.secrets));
-    CallService::new(registry, pools, one_shots, built_ins, layers, Watch::new(store), None)
+    let process = OfProcess { watch: Watch::new(store), journal: None, approvals: Arc::default() };
+    CallService::new(registry, pools, one_shots, built_ins, layers, process)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

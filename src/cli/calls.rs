@@ -76,7 +76,7 @@ fn list(
     running: bool,
     limit: usize,
 ) -> Result<(), Refusal> {
-    let states = running.then(|| vec![CallState::Queued, CallState::Running, CallState::Asking, CallState::Stale]);
+    let states = running.then(|| CallState::OPEN.to_vec());
     let filter = CallFilter { tool: tool.cloned(), states, limit: Some(limit), ..CallFilter::default() };
     let calls = known.list(&filter)?;
     if args.json {
@@ -148,7 +148,7 @@ fn output(mut known: KnownCalls, id: &str, follows: bool, environment: &Arc<Envi
 
 /// Prints the output of a call until it ends.
 fn follow(connection: Connection, call: &CallInfo) -> Result<(), Refusal> {
-    if !is_running(call.state) {
+    if !call.state.is_open() {
         return Err(Refusal::new(
             format!("the call {} has ended", call.call_id),
             "only a running call prints something",
@@ -171,10 +171,6 @@ fn follow(connection: Connection, call: &CallInfo) -> Result<(), Refusal> {
         }
     });
     heard.map_err(refusal)
-}
-
-pub(super) fn is_running(state: CallState) -> bool {
-    matches!(state, CallState::Queued | CallState::Running | CallState::Asking | CallState::Stale)
 }
 
 pub(super) fn word(state: CallState) -> String {

@@ -48,6 +48,8 @@ fn lines(kind: &str, event: &Value) -> Vec<String> {
         "tool_call_completed" => format!("completed in {:.1} ms", number("latency_ms")),
         "tool_call_failed" => format!("failed after {:.1} ms: {}", number("latency_ms"), error()),
         "tool_call_blocked" => format!("blocked: {}", error()),
+        "approval_requested" => format!("waits for approval: {}", text("message")),
+        "approval_answered" => format!("approval: {}", text("message")),
         "tool_progress" => {
             let total = event["total"].as_f64().map(|total| format!(" of {total}")).unwrap_or_default();
             format!("progress {}{total} {}", number("progress"), text("message"))

@@ -1,5 +1,6 @@
 //! The command line. Standard output carries answers, standard error everything else.
 
+mod approve;
 mod arguments;
 mod ask;
 mod attach;
@@ -199,6 +200,7 @@ async fn run(
             let open = |wanted: &ConfigOptions, folder: &Path| self::open(&options, wanted, folder, || None);
             replay::run(args, &environment, &asked, &directory, open).await
         }
+        Command::Approve(args) => approve::run(args, &environment),
         Command::Mode(args) => mode::run(args, &asked, &directory),
         Command::Secrets(args) => secrets::run(&open()?, args).await,
         Command::Policy(args) => policy::run(&open()?, args, &directory).await,

@@ -75,7 +75,7 @@ fn recorded(id: &str, environment: &Arc<Environment>) -> Result<Recorded, Refusa
         ));
     };
     let call = known.one(id)?;
-    if calls::is_running(call.state) {
+    if call.state.is_open() {
         let fix = format!("`hostler calls wait {id}` waits for its end");
         return Err(Refusal::new(format!("the call {id} has not ended"), fix));
     }

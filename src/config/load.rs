@@ -95,6 +95,8 @@ pub struct Config {
     pub secrets: BTreeMap<String, Setting<SecretSource>>,
     /// `[policy]`: the rules for every tool.
     pub policy: DeclaredPolicy,
+    /// How long a person has to approve a call.
+    pub approval_timeout: Setting<Duration>,
     /// The mode in force.
     pub mode: Setting<Mode>,
     /// When its files began to be read; `None` if there are none.
@@ -292,6 +294,7 @@ impl Config {
             secrets: read_secrets(&top.section("secrets"), variables),
             policy: DeclaredPolicy::rules(&policy),
             mode: policy.take_as("mode", rules::mode).unwrap_or(Setting::default_value(Mode::Normal)),
+            approval_timeout: rules::to_approve(&policy),
             kept_mode: None,
             began: None,
             categories: categories(&top.section("category")),

@@ -1,12 +1,22 @@
 //! The values of rules: modes in any case, and patterns of paths, commands and hosts.
 
 use std::path::{Component, Path};
+use std::time::Duration;
 
 use toml::de::DeValue;
 
 use super::declared_policy::Mode;
-use super::origin::Diagnosis;
-use super::value::{FromToml, Word, count, mismatch};
+use super::origin::{Diagnosis, Setting};
+use super::section::Section;
+use super::value::{FromToml, Word, count, limit, mismatch};
+
+/// How long a person has to approve a call, by default (specification 002).
+const TO_APPROVE: Duration = Duration::from_mins(5);
+
+/// How long a person has to approve a call.
+pub(super) fn to_approve(policy: &Section<'_>) -> Setting<Duration> {
+    policy.take_as("approval_timeout", limit).unwrap_or(Setting::default_value(TO_APPROVE))
+}
 
 /// A mode in any case: specification 002 writes them in capitals.
 pub(super) fn mode(value: &DeValue<'_>) -> Result<Mode, Diagnosis> {

@@ -16,7 +16,7 @@ use super::refusals::{elsewhere, forbidden, not_found, of_fault};
 use super::started::{Chunk, Collected, StartedCall};
 use super::table::{Answer, Entry, Scope, Table};
 use super::text::Json;
-use crate::call::{CallFilter, CallHandle, CallInfo, CallRequest, CallState, Caller};
+use crate::call::{CallFilter, CallHandle, CallInfo, CallRequest, Caller};
 use crate::config::call_site::CallSite;
 use crate::journal::State;
 use crate::outcome::{Cancelled, Canceller, Outcome};
@@ -211,7 +211,7 @@ async fn get(client: Arc<Client>, params: One) -> Answer<CallInfo> {
     let seen = client.control().runtime().watch.call(&params.call);
     // What was kept of one that has ended says more.
     let kept = match &seen {
-        Some(call) if is_running(call.state) => None,
+        Some(call) if call.state.is_open() => None,
         _ => history::call(client.control(), &params.call)
             .await
             .filter(|row| row.state.is_some_and(State::is_final) || seen.is_none()),
@@ -233,7 +233,7 @@ async fn list(client: Arc<Client>, params: CallFilter) -> Answer<Vec<CallInfo>> 
     let mut calls = seen;
     calls.extend(kept.into_iter().filter(|call| !known.contains(&call.call_id)).map(in_a_list));
     // Those that run first, then the newest.
-    calls.sort_by_key(|call| (!is_running(call.state), Reverse(call.started_ms)));
+    calls.sort_by_key(|call| (!call.state.is_open(), Reverse(call.started_ms)));
     calls.truncate(params.limit.unwrap_or(history::USUAL).min(history::MOST));
     Ok(calls)
 }
@@ -242,10 +242,6 @@ async fn list(client: Arc<Client>, params: CallFilter) -> Answer<Vec<CallInfo>> 
 fn in_a_list(call: CallInfo) -> CallInfo {
     let arguments = call.arguments.filter(|_| call.error.is_some());
     CallInfo { arguments, ..call }
-}
-
-fn is_running(state: CallState) -> bool {
-    matches!(state, CallState::Queued | CallState::Running | CallState::Asking | CallState::Stale)
 }
 
 async fn cancel(client: Arc<Client>, params: One) -> Answer<bool> {

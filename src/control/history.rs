@@ -155,6 +155,7 @@ fn is_stale(row: &CallRow) -> bool {
 fn stored(state: CallState) -> &'static [State] {
     match state {
         CallState::Queued => &[State::Created, State::Orphaned],
+        CallState::WaitingApproval => &[State::Created],
         CallState::Running | CallState::Asking | CallState::Stale => &[State::Running, State::Stale],
         CallState::Complete => &[State::Complete],
         CallState::Error => &[State::Error],

@@ -7,7 +7,7 @@ use jsonrpsee::core::RegisterMethodError;
 
 use super::client::Client;
 use super::table::{Server, Table};
-use super::{calls, document, events, itself, pools, run, sessions, tools};
+use super::{approvals, calls, document, events, itself, pools, run, sessions, tools};
 
 /// Enters all of them.
 pub(super) fn enter(table: &mut impl Table) {
@@ -16,6 +16,7 @@ pub(super) fn enter(table: &mut impl Table) {
     tools::enter(table);
     run::enter(table);
     calls::enter(table);
+    approvals::enter(table);
     events::enter(table);
     pools::enter(table);
     document::enter(table);

@@ -2,6 +2,7 @@
 //!
 //! One table of methods (`methods`) is served to every client, in frames: `lines` reads them from a stream, a frame a line.
 
+mod approvals;
 mod calls;
 mod client;
 mod connection;

@@ -20,6 +20,7 @@ pub use background::Background;
 pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
+use crate::approvals::Approvals;
 use crate::call::Watch;
 use crate::config::Config;
 use crate::executor::{PoolStore, caps};
@@ -40,6 +41,8 @@ pub struct Runtime {
     pub(crate) watch: Arc<Watch>,
     /// Where the calls of all workspaces are written down.
     pub(crate) journal: Option<Arc<Journal>>,
+    /// The calls of all workspaces that wait for a person.
+    pub(crate) approvals: Arc<Approvals>,
     /// Calls that go on without their client.
     pub(crate) background: Background,
     /// The last number that was given, if every workspace belongs to one session.
@@ -75,7 +78,16 @@ impl Runtime {
         let watch = Watch::new(Arc::clone(&pools));
         Arc::new_cyclic(|own| {
             let background = Background::of(Weak::clone(own));
-            Self { pools, sessions: Arc::default(), watch, journal, background, last_session, config }
+            Self {
+                pools,
+                sessions: Arc::default(),
+                approvals: Arc::default(),
+                watch,
+                journal,
+                background,
+                last_session,
+                config,
+            }
         })
     }
 

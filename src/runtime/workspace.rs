@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Runtime;
 use super::reload::Changes;
 use crate::builtin::Builtins;
-use crate::call::{BackgroundCalls, CallService, Layer};
+use crate::call::{BackgroundCalls, CallService, Layer, OfProcess};
 use crate::config::builtin::listed_as;
 use crate::config::origin::{Diagnosis, Place, Setting};
 use crate::config::section::nearest;
@@ -86,8 +86,12 @@ impl Workspace {
         let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
         let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone());
         let built_ins = BuiltIns::new(tools, broker, env_filter, Arc::clone(&pools.secrets));
-        let (watch, journal) = (Arc::clone(&runtime.watch), runtime.journal.clone());
-        let calls = CallService::new(registry, pools, one_shots, built_ins, layers, watch, journal);
+        let process = OfProcess {
+            watch: Arc::clone(&runtime.watch),
+            journal: runtime.journal.clone(),
+            approvals: Arc::clone(&runtime.approvals),
+        };
+        let calls = CallService::new(registry, pools, one_shots, built_ins, layers, process);
         let background: Arc<dyn BackgroundCalls> = Arc::clone(&runtime) as _;
         calls.go_on_by(Arc::downgrade(&background));
         Self { calls, session, runtime, added }

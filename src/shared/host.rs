@@ -104,6 +104,7 @@ pub async fn run(environment: Arc<Environment>, claim: Option<Claim>, ready: imp
     runtime.background.run_with(Arc::clone(&environment));
     runtime.recover();
     let about = About { build: build().map_err(HostError::Unknown)?, key: Some(key), log: Some(place.log.clone()) };
+    runtime.approvals.open_channel();
     let control = Control::new(Arc::clone(&runtime), about);
     let house = OfPerson { environment: Arc::clone(&environment), runtime: Arc::clone(&runtime) };
     let face = Face::new(Arc::clone(&control), Box::new(house));

@@ -19,6 +19,10 @@ pub enum EventKind {
     ToolCallFailed,
     /// A call was not permitted and never reached its tool.
     ToolCallBlocked,
+    /// A call waits for a person's approval.
+    ApprovalRequested,
+    /// A person has decided on it, or nobody has in time.
+    ApprovalAnswered,
     /// The result of a call. Only for subscribers that name this kind.
     ToolResult,
     /// A tool printed something.

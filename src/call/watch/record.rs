@@ -27,6 +27,9 @@ const MAX_CALLER: usize = 1 << 10;
 pub enum CallState {
     /// It waits for its environment, a worker or its turn.
     Queued,
+    /// It waits for a person's approval.
+    #[serde(rename = "waiting_approval")]
+    WaitingApproval,
     /// Its tool runs it.
     Running,
     /// It waits for an answer of its client.
@@ -41,6 +44,16 @@ pub enum CallState {
     Failed,
     /// The process that runs it shows no sign of life.
     Stale,
+}
+
+impl CallState {
+    /// Those of calls that have not ended.
+    pub const OPEN: [Self; 5] = [Self::Queued, Self::WaitingApproval, Self::Running, Self::Asking, Self::Stale];
+
+    /// Whether the call has not ended.
+    pub fn is_open(self) -> bool {
+        Self::OPEN.contains(&self)
+    }
 }
 
 /// A call as reports show it.

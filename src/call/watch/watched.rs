@@ -52,6 +52,7 @@ struct WatchedTool {
 const QUEUED: u8 = 0;
 const RUNNING: u8 = 1;
 const ASKING: u8 = 2;
+const WAITING_APPROVAL: u8 = 3;
 
 impl Watched {
     pub fn new(watch: &Arc<Watch>, session: u64, began: Instant, spans: Option<Arc<SpanExporter>>) -> Self {
@@ -94,7 +95,7 @@ impl Watched {
 
     /// Whether its tool runs it or has run it.
     fn has_begun(&self) -> bool {
-        self.state.load(Ordering::Relaxed) != QUEUED
+        !matches!(self.state.load(Ordering::Relaxed), QUEUED | WAITING_APPROVAL)
     }
 
     pub fn begins(&self) {
@@ -117,6 +118,7 @@ impl Watched {
         match self.state.load(Ordering::Relaxed) {
             QUEUED => CallState::Queued,
             ASKING => CallState::Asking,
+            WAITING_APPROVAL => CallState::WaitingApproval,
             _ => CallState::Running,
         }
     }
@@ -165,6 +167,18 @@ impl RunningCall {
             if !rest.is_empty() {
                 chunk = self.watched.chunks.fetch_add(1, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// A person is asked to approve it, or has answered.
+    pub fn watch_approval(&self, kind: EventKind, message: &str) {
+        let [from, to] = match kind {
+            EventKind::ApprovalRequested => [QUEUED, WAITING_APPROVAL],
+            _ => [WAITING_APPROVAL, QUEUED],
+        };
+        let _ = self.watched.state.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        if self.watched.watch.hub.wants(kind) {
+            self.publish(kind, self.tool_name(), || Detail { message: Some(message), ..Detail::default() });
         }
     }
 

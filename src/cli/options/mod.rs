@@ -1,5 +1,6 @@
 //! The command line's commands and global options.
 
+mod approve;
 mod calls;
 mod commands;
 mod policy;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub(super) use self::approve::{Allow, Approve, Listed};
 pub(super) use self::calls::{Calls, CallsOf, Replay};
 pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind, Open, Remove, Rpc,
@@ -101,6 +103,9 @@ pub(super) enum Command {
     /// Show the rules for tools, and what they decide about a call
     #[command(after_help = help(include_str!("../help/policy.txt")))]
     Policy(Policy),
+    /// Approve or deny calls that wait for a person
+    #[command(after_help = help(include_str!("../help/approve.txt")))]
+    Approve(Approve),
     /// Show the mode that tools are called in, or set another one
     #[command(after_help = help(include_str!("../help/mode.txt")))]
     Mode(SetMode),
@@ -144,6 +149,7 @@ impl Command {
                 Self::Status(_)
                     | Self::Tool(_)
                     | Self::Calls(_)
+                    | Self::Approve(_)
                     | Self::Token(_)
                     | Self::Logs(_)
                     | Self::Top
@@ -249,6 +255,7 @@ mod tests {
             &["drain"],
             &["warm"],
             &["secrets"],
+            &["approve"],
             &["builtin"],
         ] {
             insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));

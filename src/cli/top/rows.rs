@@ -1,7 +1,7 @@
 //! What the lists show: workers and calls as rows of cells.
 
 use crate::call::CallInfo;
-use crate::cli::calls::{is_running, took, word};
+use crate::cli::calls::{took, word};
 use crate::cli::events::short;
 use crate::control::Status;
 
@@ -61,13 +61,13 @@ pub fn workers(status: &Status) -> Vec<Row> {
 
 /// The calls, those that run first.
 pub fn calls(calls: &[CallInfo]) -> Vec<Row> {
-    let (running, ended): (Vec<_>, Vec<_>) = calls.iter().partition(|call| is_running(call.state));
+    let (running, ended): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call.state.is_open());
     running.into_iter().chain(ended).map(row).collect()
 }
 
 fn row(call: &CallInfo) -> Row {
     let error = call.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
-    let kind = match (&error, is_running(call.state)) {
+    let kind = match (&error, call.state.is_open()) {
         (Some(_), _) => Kind::Failed,
         (None, true) => Kind::Busy,
         (None, false) => Kind::Idle,

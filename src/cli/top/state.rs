@@ -8,7 +8,7 @@ use super::history::History;
 use super::link::{LISTED, Message, Wish};
 use super::rows::{Row, calls, workers};
 use crate::call::{CallInfo, ToolMetrics};
-use crate::cli::calls::{as_text, is_running};
+use crate::cli::calls::as_text;
 use crate::cli::events::{Said, said, short};
 use crate::control::Status;
 
@@ -219,7 +219,7 @@ impl State {
         let wanted = match (letter, self.pane) {
             ('c', Pane::Calls) => self.chosen_call().map(|call| {
                 let question = format!("Cancel the call {} of {}?", short(&call.call_id), call.tool);
-                (is_running(call.state), Wish::Cancel { call: call.call_id.clone() }, question)
+                (call.state.is_open(), Wish::Cancel { call: call.call_id.clone() }, question)
             }),
             ('r' | 'd', Pane::Workers) => self.workers.chosen().map(|row| {
                 let source = row.key.split('\n').next().unwrap_or_default().to_owned();

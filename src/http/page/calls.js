@@ -3,7 +3,7 @@
 const MOST_CALLS = 100; // rows of ended calls
 const calls = new Map(); // by id, oldest first
 let chosen = null, reconciling = false;
-const runs = (call) => ["queued", "running", "asking"].includes(call.state);
+const runs = (call) => ["queued", "waiting_approval", "running", "asking"].includes(call.state);
 const hasOwn = () => [...calls.values()].some((call) => call.own && runs(call));
 
 function callOf(id, tool, at) {
@@ -52,7 +52,7 @@ async function reconcile() {
   try {
     const before = [...calls.values()].filter(runs);
     const list = await send("calls.list", { limit: MOST_CALLS });
-    const running = await send("calls.list", { states: ["queued", "running", "asking"] });
+    const running = await send("calls.list", { states: ["queued", "waiting_approval", "running", "asking"] });
     [...list, ...running.filter((one) => !list.some((other) => other.call_id === one.call_id))].reverse().forEach(known);
     const still = new Set(running.map((one) => one.call_id));
     for (const call of before.filter((one) => runs(one) && !still.has(one.id))) {

@@ -1,0 +1,282 @@
+"""Calls that wait for a person who is not their client's user: `hostler approve` and the control face. The first answer counts."""
+
+import json
+import os
+import pty
+import subprocess
+import threading
+import unittest
+
+from harness import HOSTLER, config_file, write_tool
+from test_shared import Shared, until
+from wire import HELLO, INLINE, Wire, call, line, request
+
+TOOL = '''
+import os, subprocess
+
+def text(name: str, size: int = 0) -> str:
+    return name
+
+def ping() -> int:
+    return 1
+
+def approve(hostler: str, approval: str) -> list:
+    """Approves a call."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("HOSTLER")}
+    plain["XDG_RUNTIME_DIR"] = os.environ["RUN"]
+    words = [hostler, "approve", approval, "--deny"]
+    tries = [subprocess.run(words, capture_output=True, text=True, env=env) for env in ({**os.environ, **plain}, plain)]
+    words = [hostler, "rpc", "approvals.answer", '{"approval": "%s", "decision": "once"}' % approval]
+    tries.append(subprocess.run(words, capture_output=True, text=True, env=plain))
+    return [one.returncode for one in tries]
+'''
+RULE = '[tool."files.text"]\nrequires_approval = true\n'
+
+
+class Approval(Shared):
+    def setUp(self):
+        super().setUp()
+        write_tool(self.tools, "files", TOOL)
+        self.rules(RULE)
+        self.count = 100
+
+    def rules(self, text):
+        config_file(self.folder, text)
+
+    def start(self, wire, name="x", **arguments):
+        """Sends a call; its number."""
+        self.count += 1
+        wire.send(call(self.count, "files_text", name=name, **arguments))
+        return self.count
+
+    def outcome(self, wire, number):
+        """The result of a call, or the code and the message of its fault."""
+        result = wire.answer(number)["result"]
+        fault = result["_meta"]["hostler/outcome"].get("error")
+        return (fault["code"], fault["message"]) if fault else result["structuredContent"]["result"]
+
+    def waiting(self):
+        done = self.run_hostler("approve", "--list", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def one_waiting(self):
+        [one] = until(self.waiting)
+        return one
+
+    def decide(self, approval, decision, **more):
+        done = self.run_hostler("rpc", "approvals.answer", json.dumps({"approval": approval, "decision": decision, **more}))
+        return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+    def at_a_terminal(self, *words, typed):
+        """What a person sees who types this, each line once there is a prompt for it."""
+        child, terminal = pty.fork()
+        if child == 0:
+            os.chdir(self.folder)
+            os.execve(HOSTLER, [HOSTLER, *words], {**self.env, "NO_COLOR": "1", "TERM": "xterm"})
+        shown, prompts = b"", 0
+        while True:
+            try:
+                more = os.read(terminal, 4096)
+            except OSError:  # it has ended
+                break
+            if not more:
+                break
+            shown += more
+            while typed and shown.count(b" > ") > prompts:
+                prompts += 1
+                os.write(terminal, typed.pop(0).encode() + b"\n")
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(terminal)
+        return status, shown.decode()
+
+    def test_a_client_that_cannot_ask_waits_for_a_person_at_a_terminal(self):
+        wire = self.open()
+        number = self.start(wire, "a\u202eb")
+        call_id = self.one_waiting()["call_id"]
+        status, shown = self.at_a_terminal("approve", typed=["o"])
+        self.assertEqual(status, 0, shown)
+        self.assertIn('"name": "a\\u202eb"', shown)
+        self.assertIn("approved files.text", shown)
+        self.assertEqual(self.outcome(wire, number), "a\u202eb")
+        number = self.start(wire, "other")
+        self.assertNotEqual(self.one_waiting()["call_id"], call_id, "it is asked anew")
+        status, shown = self.at_a_terminal("approve", typed=["x", "d", "not on a Friday"])
+        self.assertIn('"name": "other"    (approved before: "a\\u202eb")', shown)
+        code, message = self.outcome(wire, number)
+        self.assertEqual(code, "PERMISSION_DENIED")
+        self.assertIn("Approval denied by user: not on a Friday", message)
+        self.assertEqual(self.waiting(), [])
+
+    def test_an_approval_is_good_for_what_was_said_and_no_more(self):
+        first, second = self.open(), self.open()
+        numbers = [self.start(first, "x"), self.start(first, "y"), self.start(second, "x")]
+        found = until(lambda: len(waiting := self.waiting()) == 3 and waiting)
+        asked = next(one for one in found if json.loads(one["arguments"])["name"] == "y")
+        settled = self.decide(asked["approval"], "session")
+        self.assertEqual(len(settled["calls"]), 2, "both calls of that session")
+        self.assertEqual([self.outcome(first, number) for number in numbers[:2]], ["x", "y"])
+        self.assertEqual(self.outcome(first, self.start(first, "z")), "z")
+        left = self.one_waiting()
+        self.assertEqual(self.decide(left["approval"][:6], "arguments")["calls"], [left["call_id"]])
+        self.assertEqual(self.outcome(second, numbers[2]), "x")
+        self.assertIn("no call waits", self.decide(left["approval"], "once"), "the first answer counts")
+        self.assertEqual(self.outcome(second, self.start(second, "x")), "x")
+        other = self.start(second, "z")
+        self.assertEqual(self.decide(self.one_waiting()["approval"], "deny")["calls"].__len__(), 1)
+        self.assertEqual(self.outcome(second, other)[0], "PERMISSION_DENIED")
+
+    def test_what_is_allowed_for_good_outlives_hostler_and_not_the_file(self):
+        wire = self.open()
+        number = self.start(wire, "x")
+        self.decide(self.one_waiting()["approval"], "arguments")
+        self.assertEqual(self.outcome(wire, number), "x")
+        wire.end_input()
+        self.stop()
+        wire = self.open()
+        self.assertEqual(self.outcome(wire, self.start(wire, "x")), "x")
+        other = self.start(wire, "y")
+        self.decide(self.one_waiting()["approval"], "tool")
+        self.assertEqual(self.outcome(wire, other), "y")
+        self.assertEqual(self.outcome(wire, self.start(wire, "z")), "z")
+        kept = json.loads(self.run_hostler("approve", "--list", "kept", "--json").stdout)
+        self.assertEqual([(one["tool"], one["arguments"]) for one in kept], [("files.text", None), ("files.text", '{"name":"x"}')])
+        files = list((self.folder / "state/hostler/approvals").iterdir())
+        self.assertEqual({path.stat().st_mode & 0o777 for path in files}, {0o600})
+        write_tool(self.tools, "files", TOOL.replace("return name", "return name + '!'"))
+        number = self.start(wire, "x")
+        self.decide(self.one_waiting()["approval"], "once")
+        self.assertIn(self.outcome(wire, number), ("x!",))
+        write_tool(self.tools, "files", TOOL)
+        until(lambda: self.outcome(wire, self.start(wire, "x")) == "x")
+        self.assertEqual(self.run_hostler("approve", "--forget", "files.text").returncode, 0)
+        number = self.start(wire, "x")
+        self.decide(self.one_waiting()["approval"], "once")
+        self.assertEqual(self.outcome(wire, number), "x")
+        self.assertNotEqual(self.run_hostler("approve", "--forget", "files.text").returncode, 0)
+
+    def test_the_first_answer_counts_and_the_other_question_is_withdrawn(self):
+        wire = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+        self.addCleanup(wire.__exit__)
+        wire.send(request(0, "initialize", **{**HELLO, "capabilities": {"elicitation": {}}}) + line(method="notifications/initialized"))
+        wire.answer(0)
+        number = self.start(wire)
+        question = wire.until("elicitation/create")
+        self.decide(self.one_waiting()["approval"], "once")
+        self.assertEqual(wire.until("notifications/cancelled")["params"]["requestId"], question["id"])
+        self.assertEqual(self.outcome(wire, number), "x")
+        number = self.start(wire)
+        question = wire.until("elicitation/create")
+        left = self.one_waiting()
+        wire.send(line(id=question["id"], result={"action": "accept", "content": {}}))
+        self.assertEqual(self.outcome(wire, number), "x")
+        self.assertEqual(self.waiting(), [])
+        self.assertIn("no call waits", self.decide(left["approval"], "deny"))
+
+    def test_a_client_of_the_later_revision_gets_the_outcome_when_it_comes_back(self):
+        wire = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+        self.addCleanup(wire.__exit__)
+        meta = {**INLINE, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+
+        def asked(number, **more):
+            wire.send(request(number, "tools/call", name="files_text", arguments={"name": "x"}, _meta=meta, **more))
+            return wire.answer(number)["result"]
+
+        first = asked(1)
+        self.assertEqual(first["resultType"], "input_required")
+        self.decide(self.one_waiting()["approval"], "once")
+        for number, action in ((2, "accept"), (3, "decline")):
+            answers = {key: {"action": action, "content": {}} for key in first["inputRequests"]}
+            again = asked(number, requestState=first["requestState"], inputResponses=answers)
+            self.assertEqual((again["resultType"], again["structuredContent"]["result"]), ("complete", "x"))
+
+    def test_nobodys_answer_is_a_denial_and_a_cancelled_call_waits_no_more(self):
+        self.rules('[policy]\napproval_timeout = "500ms"\n' + RULE)
+        wire = self.open()
+        code, message = self.outcome(wire, self.start(wire))
+        self.assertEqual(code, "PERMISSION_DENIED")
+        self.assertIn("approval_timeout", message)
+        self.assertEqual(self.waiting(), [])
+        self.rules(RULE)
+        wire = self.open()
+        number = self.start(wire)
+        self.one_waiting()
+        wire.send(line(method="notifications/cancelled", params={"requestId": number}))
+        until(lambda: self.waiting() == [])
+        self.start(wire)
+        self.one_waiting()
+        wire.end_input()
+        until(lambda: self.status() is None or self.waiting() == [])
+
+    def test_what_changed_since_it_was_shown_is_not_what_was_approved(self):
+        wire = self.open()
+        number = self.start(wire)
+        one = self.one_waiting()
+        write_tool(self.tools, "files", TOOL.replace("return name", "return 'rm -rf'"))
+        self.decide(one["approval"], "tool")
+        self.assertEqual(self.outcome(wire, number)[0], "PERMISSION_DENIED")
+        number = self.start(wire)
+        self.assertNotEqual(self.one_waiting()["version"], one["version"], "the new file asks again")
+
+    def test_a_tool_approves_nothing_and_approving_needs_a_terminal(self):
+        self.rules(RULE + '[tool.files]\npass_env = ["RUN"]\n')
+        self.env["RUN"] = str(self.folder / "run")
+        wire = self.open()
+        number = self.start(wire)
+        one = self.one_waiting()
+        statuses = wire.value(1, "files_approve", hostler=str(HOSTLER), approval=one["approval"])
+        self.assertNotIn(0, statuses)
+        for words in ((), ("--allow", "once")):
+            refused = self.run_hostler("approve", one["approval"], *words)
+            self.assertNotEqual(refused.returncode, 0, refused.stdout)
+        self.assertEqual(self.one_waiting()["approval"], one["approval"])
+        self.assertEqual(self.run_hostler("approve", one["approval"][:8], "--deny", "--reason", "no").returncode, 0)
+        self.assertEqual(self.outcome(wire, number)[0], "PERMISSION_DENIED")
+
+    def test_a_thousand_questions_at_once_leave_room_for_others(self):
+        wire, other = self.open(), self.open()
+        numbers = [self.start(wire, f"n{number}") for number in range(1000)]
+        until(lambda: len(self.waiting()) == 64)
+        number = self.start(other, "mine")
+        mine = until(lambda: [one for one in self.waiting() if json.loads(one["arguments"]).get("name") == "mine"])
+        self.decide(mine[0]["approval"], "once")
+        self.assertEqual(self.outcome(other, number), "mine")
+        for one in self.waiting():
+            self.decide(one["approval"], "deny")
+            break
+        self.assertEqual(len(self.waiting()), 63)
+        asked = self.waiting()[0]
+        self.assertEqual(len(self.decide(asked["approval"], "session")["calls"]), 63)
+        outcomes = [self.outcome(wire, number) for number in numbers]
+        allowed = [one for one in outcomes if isinstance(one, str)]
+        self.assertEqual(len(allowed), 63)
+        self.assertEqual({one[0] for one in outcomes if not isinstance(one, str)}, {"PERMISSION_DENIED"})
+
+    def test_decisions_are_events_and_states(self):
+        wire = self.open()
+        heard = subprocess.Popen([HOSTLER, "rpc", "events.subscribe", '{"kinds": ["approval_requested", "approval_answered", "tool_call_blocked", "tool_call_completed"]}'],
+                                 env=self.env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(heard.stdout.close)
+        self.addCleanup(heard.wait)
+        self.addCleanup(heard.kill)
+        lines = []
+        reader = threading.Thread(target=lambda: lines.extend(map(json.loads, iter(heard.stdout.readline, ""))), daemon=True)
+        reader.start()
+        until(lambda: wire.value(1, "files_ping") and lines)
+        number = self.start(wire)
+        one = self.one_waiting()
+        shown = json.loads(self.run_hostler("calls", "show", one["call_id"][:10], "--json").stdout)
+        self.assertEqual(shown["state"], "waiting_approval")
+        running = json.loads(self.run_hostler("calls", "list", "--running", "--json").stdout)
+        self.assertEqual([found["state"] for found in running], ["waiting_approval"])
+        self.decide(one["approval"], "deny")
+        self.outcome(wire, number)
+        events = until(lambda: len(found := [line for line in lines if line["tool_name"] == "files.text"]) == 3 and found)
+        self.assertEqual([(event["event"], event["call_id"]) for event in events],
+                         [(kind, one["call_id"]) for kind in ("approval_requested", "approval_answered", "tool_call_blocked")])
+        self.assertEqual(events[1]["message"], "denied")
+        self.assertFalse((self.folder / "state/hostler/approvals").exists(), "nothing is kept of it")
+
+
+if __name__ == "__main__":
+    unittest.main()
