@@ -373,13 +373,14 @@ class Approval(test_questions.Asks):
         result = self.result(wire, "files_text", {"name": "/etc/passwd"})
         self.assertEqual((result["resultType"], self.fault(result)), ("complete", "PERMISSION_DENIED"))
 
-    def test_a_client_that_cannot_ask_is_told_which_can(self):
+    def test_a_client_that_cannot_ask_is_told_who_can(self):
+        config_file(self.folder, '[policy]\napproval_timeout = "300ms"\n' + ASKED)
         result = self.result(self.open("--config", str(self.config)), "files_number", can={"sampling": {}})
         self.assertEqual((result["resultType"], self.fault(result)), ("complete", "PERMISSION_DENIED"))
-        self.assertIn("elicitation", result["content"][0]["text"])
+        self.assertIn("hostler approve", result["content"][0]["text"])
 
     def test_arguments_that_are_too_long_to_be_shown_are_not_approved(self):
-        result = self.result(self.open("--config", str(self.config)), "files_text", {"name": "x" * 5000})
+        result = self.result(self.open("--config", str(self.config)), "files_text", {"name": "x" * 70_000})
         self.assertEqual(self.fault(result), "PERMISSION_DENIED")
 
 
@@ -387,7 +388,7 @@ class ApprovalInBothEras(unittest.IsolatedAsyncioTestCase):
     async def test_the_user_of_either_client_decides(self):
         folder = scratch(self)
         write_tool(folder / "tools", "files", FILES)
-        config = config_file(folder, ASKED)
+        config = config_file(folder, '[policy]\napproval_timeout = "5s"\n' + ASKED)
         action, asked = "accept", []
 
         async def elicit(_context, params):
@@ -405,7 +406,7 @@ class ApprovalInBothEras(unittest.IsolatedAsyncioTestCase):
         async with connected(folder / "tools", config=config, mode="legacy") as hostler:
             answer = await hostler.call("files_number")
             self.assertEqual(answer.code, "PERMISSION_DENIED")
-            self.assertIn("elicitation", answer.message)
+            self.assertIn("hostler approve", answer.message)
 
 
 if __name__ == "__main__":
