@@ -118,7 +118,12 @@ impl Questions {
             }
         };
         let limit = || humantime::format_duration(self.limit);
-        let late = || format!("nobody answered within {} (`approval_timeout` under [policy]); `hostler approve` in a terminal answers", limit());
+        let late = || {
+            format!(
+                "nobody answered within {} (`approval_timeout` under [policy]); `hostler approve` in a terminal answers",
+                limit()
+            )
+        };
         self.parked(whom, answer).await.unwrap_or_else(|| Err(late()))
     }
 
