@@ -105,17 +105,13 @@ impl Approvals {
         Ok(Question { approvals: Arc::clone(self), id, answer })
     }
 
-    /// Answers the question whose id begins so. Returns the ids of the calls that this settles; `None` if no question, or more than one,
-    /// is meant.
-    pub fn answer(&self, begin: &str, answer: &Answer) -> Option<Vec<String>> {
+    /// Answers a question. Returns the ids of the calls that this settles; `None` if it waits no more.
+    pub fn answer(&self, id: &str, answer: &Answer) -> Option<Vec<String>> {
         let mut state = self.state.lock();
         let State { desk, askers } = &mut *state;
-        let mut meant = desk.waiting().filter(|(id, ..)| id.starts_with(begin) && !begin.is_empty());
-        let id = meant.next().filter(|_| meant.next().is_none()).map(|(id, ..)| id.clone())?;
-        drop(meant);
         let calls: HashMap<String, String> =
             desk.waiting().map(|(id, item, _)| (id.clone(), item.asked.call.clone())).collect();
-        let settled = desk.answer(&id, answer)?;
+        let settled = desk.answer(id, answer)?;
         for (place, id) in settled.iter().enumerate() {
             // Only the first is written down.
             let of_this = if place == 0 { answer.clone() } else { Answer::Allow(Extent::Once) };

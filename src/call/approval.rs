@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
 use super::client::Feature;
 use super::layer::CallContext;
@@ -12,7 +12,6 @@ use super::questions::Questions;
 use super::service::CallService;
 use super::watch::EventKind;
 use crate::approvals::{Answer, Asked, Extent, Question, visible};
-use crate::journal::digest;
 use crate::outcome::Fault;
 use crate::pool::Listener;
 use crate::threads::blocking_or_here;
@@ -79,14 +78,14 @@ fn no_way(can_ask: bool, length: usize) -> String {
 
 fn asked(call: &CallContext, arguments: &RawValue, service: &CallService, why: &str) -> Asked {
     let caller = call.caller();
-    let value: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
     let project = service.config().project().map(|file| file.display().to_string());
     Asked {
         call: call.running.id.clone(),
         tool: call.tool.name.clone(),
         version: data_encoding::HEXLOWER.encode(&call.tool.entry.version[..]),
         arguments: visible(arguments.get()).into(),
-        digest: digest(&value),
+        // Of the text: two that read the same may not be the same to every tool.
+        digest: data_encoding::HEXLOWER.encode(&Sha256::digest(arguments.get())),
         why: why.to_owned(),
         session: service.number_of(caller.session),
         client: caller.client.clone(),

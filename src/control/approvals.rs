@@ -37,7 +37,7 @@ enum Decision {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Decided {
-    /// The id of the approval, or the beginning of it.
+    /// The id of the approval.
     approval: String,
     /// What is decided.
     decision: Decision,
