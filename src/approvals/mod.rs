@@ -169,11 +169,6 @@ impl Question {
             Err(_) => std::future::pending().await,
         }
     }
-
-    /// Its id.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 impl Drop for Question {
