@@ -8,6 +8,15 @@ const DETACHED: u8 = 1;
 /// It ends with its client: it can go on alone no more.
 const ENDS: u8 = 2;
 
+/// Since when a call goes on without its client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Since {
+    /// Nobody had let it go.
+    Now,
+    /// Another of its clients had, with the same idempotency key.
+    Before,
+}
+
 /// Whether a client waits for a call.
 pub(super) struct Attachment(AtomicU8);
 
@@ -22,9 +31,13 @@ impl Attachment {
         self.0.load(Ordering::Acquire) == DETACHED
     }
 
-    /// From now on it goes on without its client. False if it ends already, or did so before.
-    pub fn detach(&self) -> bool {
-        self.0.compare_exchange(ATTACHED, DETACHED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    /// From now on it goes on without its client. `None` if it ends already.
+    pub fn detach(&self) -> Option<Since> {
+        match self.0.compare_exchange(ATTACHED, DETACHED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Some(Since::Now),
+            Err(DETACHED) => Some(Since::Before),
+            Err(_) => None,
+        }
     }
 
     /// It does not after all.
@@ -45,9 +58,11 @@ mod tests {
     #[test]
     fn a_call_that_ends_goes_on_alone_no_more() {
         let call = Attachment::new(false);
-        assert!(!call.settle() && !call.detach() && !call.is_detached());
+        assert!(!call.settle() && call.detach().is_none() && !call.is_detached());
         let call = Attachment::new(false);
-        assert!(call.detach() && !call.detach() && call.settle() && call.is_detached());
+        assert_eq!([call.detach(), call.detach()], [Some(Since::Now), Some(Since::Before)]);
+        assert!(call.settle() && call.is_detached());
+        assert_eq!(call.detach(), Some(Since::Before), "its result is kept");
         let call = Attachment::new(true);
         call.attach();
         assert!(!call.is_detached() && !call.settle());

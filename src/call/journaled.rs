@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::attachment::Since;
 use super::handle::RunningCall;
 use super::kept_source;
 use super::request::CallRequest;
@@ -137,7 +138,12 @@ impl RunningCall {
     /// From now on it goes on without its client. False if it has ended before. Says why it cannot be remembered.
     pub async fn journal_detach(&self) -> Result<bool, String> {
         self.is_accepted().await;
-        let Some(journaled) = self.journaled.get().filter(|_| self.attachment.detach()) else { return Ok(false) };
+        let Some(journaled) = self.journaled.get() else { return Ok(false) };
+        match self.attachment.detach() {
+            None => return Ok(false),
+            Some(Since::Before) => return journaled.remembered().await.map(|()| true),
+            Some(Since::Now) => {}
+        }
         let site = journaled.config.as_deref().map(|config| CallSite::of(config).written());
         let detached = Detached { id: journaled.id, at_ms: unix_ms(), workspace: site.as_deref() };
         if !journaled.journal.append(&Record::Detached(detached)) {

@@ -218,6 +218,7 @@ class Together(Postgres):
         his = self.begin(bob, "pure.note", path=self.path("his"), seconds=1)
         hers = self.begin(alice, "pure.note", path=self.path("hers"), seconds=1)
         until(lambda: self.effects("his") and self.effects("hers"))
+        until(lambda: [self.row(call)["state"] for call in (his, hers)] == ["running"] * 2)
         before = self.row(his)
         for gone in (bob, alice):
             self.kill(gone)
