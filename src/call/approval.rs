@@ -44,6 +44,7 @@ pub(super) async fn approved(
     if !is_client && question.is_none() {
         return Err(not(format!("{why}, and {}", no_way(can_ask, length))));
     }
+    call.running.journal_waits();
     call.running.watch_approval(EventKind::ApprovalRequested, why);
     let answer = answer(call, arguments, service, is_client, question, why);
     let answer = call.running.cancellation.or(&call.tool.name, answer).await?;

@@ -68,11 +68,7 @@ impl Finish {
             running.journal_accept(journal, tool.as_deref(), arguments, &request);
         }
         running.accepted.notify_waiters();
-        let admitted = match prepared {
-            Ok(prepared) => running.journal_admits().await.map(|()| prepared),
-            Err(fault) => Err(fault),
-        };
-        let settled = match admitted {
+        let settled = match prepared {
             Ok((arguments, tool)) => Tries::of(&service, &running, &request, tool, self.began).run(arguments).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };

@@ -1,8 +1,8 @@
 //! What is written down of one call, from its acceptance to its outcome. Called from where it happens, before it happens.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -19,7 +19,8 @@ use crate::config::journal::Bodies;
 use crate::config::tool::{Effects, JournalLevel};
 use crate::config::value::Word;
 use crate::journal::{
-    Accepted, Cancelling, Created, Detached, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State, id_of,
+    Accepted, Cancelling, Created, Detached, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
+    Waiting, id_of,
 };
 use crate::outcome::{Attempt, Cancelled, Canceller, Code, Fault, Outcome};
 use crate::process::edge;
@@ -48,6 +49,8 @@ pub(super) struct Journaled {
     level: JournalLevel,
     /// Whether there was room to write it down.
     is_kept: bool,
+    /// Whether it may begin, once that is decided.
+    is_admitted: OnceLock<bool>,
     /// Whether its tool may have begun.
     is_dispatched: AtomicBool,
     /// Its arguments, if they may hold secrets of its tool: they are kept without them.
@@ -110,6 +113,7 @@ impl RunningCall {
             is_keyed: request.key.is_some(),
             level,
             is_kept,
+            is_admitted: OnceLock::new(),
             is_dispatched: AtomicBool::new(false),
             arguments: arguments.filter(|_| has_secrets).map(ToOwned::to_owned),
         });
@@ -178,6 +182,13 @@ impl RunningCall {
         let _ = journaled.journal.written();
     }
 
+    /// A person is asked whether it may run.
+    pub fn journal_waits(&self) {
+        let Some(journaled) = self.journaled.get() else { return };
+        journaled.journal.append(&Record::Waiting(Waiting { id: journaled.id, at_ms: unix_ms() }));
+        let _ = journaled.journal.written();
+    }
+
     /// It has printed something, without secrets.
     pub fn journal_output(&self, stream: &str, text: &str) {
         let keeps = |journaled: &&Journaled| self.is_background() && journaled.bodies != Bodies::None;
@@ -185,9 +196,27 @@ impl RunningCall {
         journaled.journal.append(&Record::Printed(Printed { id: journaled.id, at_ms: unix_ms(), stream, text }));
     }
 
-    /// It may begin: what must be known of it is where it must be. Otherwise says why it may not.
+    /// Whether [`journal_admits`](Self::journal_admits) has to be asked before it begins.
+    pub fn needs_admission(&self) -> bool {
+        let needs = |journaled: &Journaled| journaled.is_synced() || journaled.journal.is_shared();
+        self.journaled.get().is_some_and(|journaled| needs(journaled) && journaled.is_admitted.get().is_none())
+    }
+
+    /// Whether it may not begin, since what must be known of it could not be written down.
+    pub fn was_refused(&self) -> bool {
+        self.journaled.get().is_some_and(|journaled| journaled.is_admitted.get() == Some(&false))
+    }
+
+    /// It may begin: what must be known of it is where it must be. Otherwise says why it may not. Asked once nothing else is against
+    /// it: a call that waits for a person has not begun.
     pub async fn journal_admits(&self) -> Result<(), Fault> {
         let Some(journaled) = self.journaled.get() else { return Ok(()) };
+        let admitted = self.admits(journaled).await;
+        let _ = journaled.is_admitted.set(admitted.is_ok());
+        admitted
+    }
+
+    async fn admits(&self, journaled: &Journaled) -> Result<(), Fault> {
         let others_rely_on_it = journaled.journal.is_shared() && (self.is_background() || journaled.is_keyed);
         if others_rely_on_it {
             self.is_with_others(journaled).await?;
@@ -277,7 +306,9 @@ impl RunningCall {
         if fault.is_some_and(|fault| self.is_background() && journaled.goes_on_elsewhere(fault)) {
             return false;
         }
-        let state = ended(outcome, self.retries.load(Ordering::Relaxed) > 0);
+        let is_denied = fault.is_some_and(|fault| self.watched.is_denied(fault.code));
+        let state =
+            if is_denied { Created.deny().state() } else { ended(outcome, self.retries.load(Ordering::Relaxed) > 0) };
         let is_alone = self.attachment.settle();
         let kept = journaled.keeps(fault.is_some(), is_alone);
         let fault_json = fault.map(|fault| serde_json::to_string(&*self.kept(fault)).unwrap_or_default());

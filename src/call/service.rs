@@ -28,7 +28,7 @@ use crate::config::environment::state;
 use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::journal::Journal;
-use crate::outcome::{Code, Fault, Outcome};
+use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::rates::Rates;
 use crate::registry::{Catalogue, Registry, Serving, Tool};
@@ -326,6 +326,11 @@ impl CallService {
     /// After the last layer: the executor for the tool's kind.
     pub(super) async fn execute(self: &Arc<Self>, call: &CallContext, kwargs: Box<RawValue>) -> Settled {
         let (tool, request, running) = (&call.tool, &call.request, &call.running);
+        if running.needs_admission()
+            && let Err(fault) = Box::pin(running.journal_admits()).await
+        {
+            return Settled { ended: Err(fault), metadata: Metadata::default() };
+        }
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
         // Bounded by the time left to the outer call.
         let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));

@@ -109,7 +109,7 @@ impl<'a> Tries<'a> {
     fn pause(&self, fault: &Fault) -> Option<Duration> {
         let pause = pause(self.retry, self.running.seed());
         let is_late = self.until.is_some_and(|until| Instant::now() + pause >= until);
-        let is_wanted = self.running.cancellation.why().is_none();
+        let is_wanted = self.running.cancellation.why().is_none() && !self.running.was_refused();
         (self.retry < self.most && may_help(fault) && is_wanted && !is_late).then_some(pause)
     }
 

@@ -23,7 +23,7 @@ use crate::words::plural;
 const TOOL: usize = 40;
 
 pub(super) fn run(args: &Calls, environment: &Arc<Environment>) -> Result<ExitCode, Refusal> {
-    let usual = CallsOf::List { tool: None, running: false, limit: 20 };
+    let usual = CallsOf::List { tool: None, running: false, denied: false, limit: 20 };
     let what = args.what.as_ref().unwrap_or(&usual);
     if let CallsOf::Prune { keep, keep_calls, dry_run } = what {
         return prune::run(environment, args.json, *keep, *keep_calls, *dry_run);
@@ -39,7 +39,12 @@ pub(super) fn run(args: &Calls, environment: &Arc<Environment>) -> Result<ExitCo
         return Ok(ExitCode::FAILURE);
     };
     match what {
-        CallsOf::List { tool, running, limit } => list(&mut known, args, tool.as_ref(), *running, *limit)?,
+        CallsOf::List { tool, running, denied, limit } => {
+            let states =
+                if *running { Some(CallState::OPEN.to_vec()) } else { denied.then(|| vec![CallState::Denied]) };
+            let filter = CallFilter { tool: tool.clone(), states, limit: Some(*limit), ..CallFilter::default() };
+            list(&mut known, args, &filter)?;
+        }
         CallsOf::Show { id } => {
             let call = known.one(id)?;
             if args.json { style::answer_json(&call) } else { style::answer(&as_text(&call)) }
@@ -69,21 +74,17 @@ pub(super) fn run(args: &Calls, environment: &Arc<Environment>) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(
-    known: &mut KnownCalls,
-    args: &Calls,
-    tool: Option<&String>,
-    running: bool,
-    limit: usize,
-) -> Result<(), Refusal> {
-    let states = running.then(|| CallState::OPEN.to_vec());
-    let filter = CallFilter { tool: tool.cloned(), states, limit: Some(limit), ..CallFilter::default() };
-    let calls = known.list(&filter)?;
+fn list(known: &mut KnownCalls, args: &Calls, filter: &CallFilter) -> Result<(), Refusal> {
+    let calls = known.list(filter)?;
     if args.json {
         style::answer_json(&calls);
     } else if calls.is_empty() {
-        let runs = if running { "runs" } else { "runs or has ended lately" };
-        style::note(&format!("{} {runs}", no_call(tool.map(String::as_str))));
+        let does = match filter.states.as_deref() {
+            None => "runs or has ended lately",
+            Some([CallState::Denied]) => "was denied",
+            Some(_) => "runs",
+        };
+        style::note(&format!("{} {does}", no_call(filter.tool.as_deref())));
     } else {
         style::answer(&style::table(&rows(&calls), style::terminal_width()));
     }

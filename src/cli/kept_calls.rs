@@ -8,8 +8,8 @@ use super::shared::{own, refusal};
 use super::style::Refusal;
 use crate::call::{CallFilter, CallInfo};
 use crate::config::Environment;
-use crate::control::{Connection, call_page, kept_call};
-use crate::journal::{KeptSources, LazyStore, Place, RowFilter, State, StoreAddress, StoreError};
+use crate::control::{Connection, call_page, kept_call, stored_states};
+use crate::journal::{KeptSources, LazyStore, Place, RowFilter, StoreAddress, StoreError};
 
 /// How many calls are listed by default.
 const USUAL: usize = 1000;
@@ -37,8 +37,7 @@ impl KnownCalls {
         match self {
             Self::Running(connection) => connection.call("calls.list", filter).map_err(refusal),
             Self::Kept(store, _) => {
-                let is_open = filter.states.is_some();
-                let states = if is_open { vec![State::Created, State::Running] } else { Vec::new() };
+                let states = stored_states(filter);
                 let limit = filter.limit.unwrap_or(USUAL);
                 let (id, tool) = (filter.call.clone(), filter.tool.clone());
                 let wanted = RowFilter { id, tool, states, limit, ..RowFilter::default() };

@@ -45,7 +45,7 @@ pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<Ca
         id: filter.call.clone(),
         tool: filter.tool.clone(),
         tag: filter.tag.clone(),
-        states: filter.states.iter().flatten().flat_map(|state| stored(*state)).copied().collect(),
+        states: stored(filter),
         limit: filter.limit.unwrap_or(USUAL).min(MOST),
     };
     // Sessions are numbered anew by each hostler.
@@ -78,12 +78,14 @@ pub(super) async fn outcome(control: &Arc<Control>, id: &str) -> Option<Outcome>
 pub fn info(row: &CallRow) -> CallInfo {
     let state = match row.state {
         Some(State::Created | State::Orphaned) => CallState::Queued,
+        Some(State::WaitingApproval) => CallState::WaitingApproval,
         Some(State::Running) if is_stale(row) => CallState::Stale,
         Some(State::Running) => CallState::Running,
         Some(State::Stale) => CallState::Stale,
         Some(State::Complete) => CallState::Complete,
         Some(State::Cancelled) => CallState::Cancelled,
         Some(State::Failed) => CallState::Failed,
+        Some(State::Denied) => CallState::Denied,
         Some(State::Error) | None => CallState::Error,
     };
     let is_over = row.state.is_some_and(State::is_final);
@@ -152,14 +154,20 @@ fn is_stale(row: &CallRow) -> bool {
     row.last_heartbeat.is_some_and(|beat| unix_ms().saturating_sub(beat) > STALE_MS)
 }
 
-fn stored(state: CallState) -> &'static [State] {
+/// The states in which the store has calls that a filter names. None for all.
+pub fn stored(filter: &CallFilter) -> Vec<State> {
+    filter.states.iter().flatten().flat_map(|state| states(*state)).copied().collect()
+}
+
+fn states(state: CallState) -> &'static [State] {
     match state {
         CallState::Queued => &[State::Created, State::Orphaned],
-        CallState::WaitingApproval => &[State::Created],
+        CallState::WaitingApproval => &[State::WaitingApproval],
         CallState::Running | CallState::Asking | CallState::Stale => &[State::Running, State::Stale],
         CallState::Complete => &[State::Complete],
         CallState::Error => &[State::Error],
         CallState::Failed => &[State::Failed],
         CallState::Cancelled => &[State::Cancelled],
+        CallState::Denied => &[State::Denied],
     }
 }

@@ -33,7 +33,7 @@ pub use client::{Client, Requests};
 pub use connection::{Connection, ControlError};
 pub use document::{document, names, needs_session};
 pub use face::{About, Control};
-pub use history::{info as kept_call, page as call_page};
+pub use history::{info as kept_call, page as call_page, stored as stored_states};
 pub use lines::AtEnd;
 pub use message::{
     ELICIT, EVENT, Event, LIST, Line, ListParams, Question, RUN, Refusal, RunParams, SHOW, ToolParams, notification,

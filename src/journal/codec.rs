@@ -9,7 +9,7 @@
 //! Kinds and tags that this version does not know are skipped, so that an older hostler can read a newer one's spool. A tag never
 //! gets another meaning. What a field leaves out is empty, zero or false.
 
-use super::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying};
+use super::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying, Waiting};
 
 /// Where a record begins: after a damaged one, the next is found by it.
 const MAGIC: [u8; 4] = [0xb7, b'h', b'j', 0x1a];
@@ -93,6 +93,7 @@ impl Record<'_> {
                 fields.begin(7, &one.id, one.at_ms);
                 fields.option(3, one.workspace);
             }
+            Self::Waiting(one) => fields.begin(8, &one.id, one.at_ms),
         }
     }
 }
@@ -232,6 +233,7 @@ fn parse(body: &[u8]) -> Option<Record<'_>> {
         5 => Record::Cancelling(Cancelling::default()),
         6 => Record::Printed(Printed::default()),
         7 => Record::Detached(Detached::default()),
+        8 => Record::Waiting(Waiting::default()),
         _ => return None,
     };
     while !rest.is_empty() {
@@ -252,6 +254,7 @@ impl<'a> Record<'a> {
             Self::Cancelling(one) => (&mut one.id, &mut one.at_ms),
             Self::Printed(one) => (&mut one.id, &mut one.at_ms),
             Self::Detached(one) => (&mut one.id, &mut one.at_ms),
+            Self::Waiting(one) => (&mut one.id, &mut one.at_ms),
         };
         match field.tag {
             1 => *id = field.value.try_into().ok()?,
@@ -268,7 +271,7 @@ impl<'a> Record<'a> {
                 },
                 Self::Cancelling(one) if field.tag == 3 => one.by = field.text()?,
                 Self::Detached(one) if field.tag == 3 => one.workspace = Some(field.text()?),
-                Self::Cancelling(_) | Self::Detached(_) => {}
+                Self::Cancelling(_) | Self::Detached(_) | Self::Waiting(_) => {}
                 Self::Printed(one) => match field.tag {
                     3 => one.stream = field.text()?,
                     4 => one.text = field.text()?,

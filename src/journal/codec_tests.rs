@@ -58,13 +58,14 @@ fn what_is_written_is_read() {
         Record::Retrying(Retrying { id: [1; 16], retry: 1, retry_at_ms: 2, fault: "{}", ..Retrying::default() }),
         Record::Cancelling(Cancelling { id: [1; 16], by: "the operator", ..Cancelling::default() }),
         Record::Detached(Detached { id: [1; 16], at_ms: 9, workspace: Some("{}") }),
+        Record::Waiting(Waiting { id: [1; 16], at_ms: 10 }),
         Record::Printed(Printed { id: [1; 16], stream: "stdout", text: "x\n", ..Printed::default() }),
         Record::Finished(Finished { code: Some("BUSY"), fault: Some(""), ..Finished::default() }),
         finished(1),
     ];
     let bytes = written(&records);
     let (read, damaged, end) = all(&bytes);
-    assert_eq!((read.len(), damaged, end), (8, 0, bytes.len()));
+    assert_eq!((read.len(), damaged, end), (9, 0, bytes.len()));
     assert!(read.into_iter().map(Option::unwrap).eq(records));
 }
 

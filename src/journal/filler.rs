@@ -190,7 +190,9 @@ impl Filler {
             self.new += usize::from(change.is_new);
             match change.row.state {
                 Some(state) if state.is_final() => drop(self.open.remove(&change.row.id)),
-                Some(State::Created | State::Running) => drop(self.open.insert(change.row.id.clone())),
+                Some(State::Created | State::WaitingApproval | State::Running) => {
+                    let _ = self.open.insert(change.row.id.clone());
+                }
                 _ => {}
             }
         }

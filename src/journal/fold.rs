@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::record::{Accepted, Dispatched, Finished, Id, Record, Retrying};
 use super::spool::Position;
-use super::state::{Created, Errored, Running, State};
+use super::state::{Created, Errored, Running, State, WaitingApproval};
 use super::store::{Batch, CallRow, Change, MOST_OUTPUT};
 use crate::outcome::Attempt;
 
@@ -50,6 +50,11 @@ impl<'a> Fold<'a> {
             Record::Detached(one) => {
                 change.row.background = true;
                 change.row.workspace = one.workspace.map(str::to_owned).or(change.row.workspace.take());
+                change.row.updated_at = one.at_ms;
+            }
+            Record::Waiting(one) => {
+                let WaitingApproval = Created.ask();
+                change.row.state = Some(State::WaitingApproval);
                 change.row.updated_at = one.at_ms;
             }
             Record::Printed(one) => {
@@ -168,6 +173,7 @@ fn message(fault: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::record::Waiting;
 
     const ID: Id = [7; 16];
 
@@ -215,6 +221,14 @@ mod tests {
         assert_eq!((row.created_at, row.started_at, row.timeout_at, row.updated_at), (10, Some(20), Some(25), 30));
         assert_eq!((row.pid, row.process_started, row.boot_id.as_deref()), (Some(4), Some(5), Some("boot")));
         assert_eq!(row.request, None, "the arguments of a call that has ended are those of its end");
+    }
+
+    #[test]
+    fn a_call_that_waits_for_a_person_runs_once_it_is_dispatched() {
+        let waiting = Record::Waiting(Waiting { id: ID, at_ms: 15 });
+        let state = |records: &[Record<'_>]| folded(records)[0].row.state;
+        assert_eq!(state(&[accepted(), waiting.clone()]), Some(State::WaitingApproval));
+        assert_eq!(state(&[accepted(), waiting, dispatched(1)]), Some(State::Running));
     }
 
     #[test]

@@ -51,7 +51,9 @@ pub use self::ends::CallEnd;
 pub use self::keys::{Claimed, Keyed, difference, digest};
 pub use self::place::{Claim, Place};
 pub use self::queue::Queue;
-pub use self::record::{Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying, id_of};
+pub use self::record::{
+    Accepted, Cancelling, Detached, Dispatched, Finished, Id, Printed, Record, Retrying, Waiting, id_of,
+};
 pub use self::recover::{Recovered, ToRun};
 pub use self::retention::{Keep, excess, prune};
 pub use self::sources::{KeptSources, Source};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::state::{Created, Orphaned, Running, State};
+use super::state::{Created, Orphaned, Running, State, WaitingApproval};
 use super::store::CallRow;
 use crate::config::tool::{Effects, JournalLevel};
 use crate::config::value::Word;
@@ -40,9 +40,9 @@ pub fn plan(row: &CallRow, boot: &str) -> Plan {
     }
     let effects = word(&row.effects).unwrap_or(Effects::Once);
     let is_safe = effects != Effects::Once;
-    // One that waits to be tried again is created once more.
-    let has_begun =
-        row.state != Some(State::Created) || (!row.background && (row.attempt > 0 || !row.tries.is_empty()));
+    // One that waits to be tried again, or for a person, is not with its tool.
+    let has_begun = !matches!(row.state, Some(State::Created | State::WaitingApproval))
+        || (!row.background && (row.attempt > 0 || !row.tries.is_empty()));
     // What happened last may be lost with the power, except for the first dispatch of a call that was synced.
     let is_synced = word(&row.level) == Some(JournalLevel::Synced) && row.attempt == 0;
     let is_certain = row.boot_id.as_deref().is_none_or(|its| its == boot) || is_synced;
@@ -95,7 +95,11 @@ fn word<T: Word + Copy>(text: &str) -> Option<T> {
 impl Plan {
     /// The state that it leads to, by way of that of a call whose process is gone.
     pub fn state(&self, before: Option<State>) -> State {
-        let orphan: Orphaned = if before == Some(State::Created) { Created.orphan() } else { Running.orphan() };
+        let orphan: Orphaned = match before {
+            Some(State::Created) => Created.orphan(),
+            Some(State::WaitingApproval) => WaitingApproval.orphan(),
+            _ => Running.orphan(),
+        };
         match self {
             Self::Fail { .. } => orphan.fail().state(),
             Self::Cancel(_) => Created.cancel().state(),
@@ -181,6 +185,14 @@ mod tests {
         assert_eq!(code(&plan(&again, HERE)), Some(Code::OutcomeUnknown), "its second attempt may have run");
         let foreground = CallRow { background: false, ..other("once", "kept") };
         assert_eq!(code(&plan(&foreground, HERE)), Some(Code::OutcomeUnknown));
+    }
+
+    #[test]
+    fn a_call_that_waited_for_a_person_was_not_begun() {
+        for effects in ["once", "idempotent", "pure"] {
+            assert_eq!(runs(&plan(&row(State::WaitingApproval, effects, true), HERE)), Some(0), "{effects}");
+            assert_eq!(code(&plan(&row(State::WaitingApproval, effects, false), HERE)), Some(Code::ShuttingDown));
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum Record<'a> {
     Printed(Printed<'a>),
     /// It goes on without its client from now on.
     Detached(Detached<'a>),
+    /// A person is asked whether it may run.
+    Waiting(Waiting),
 }
 
 /// A call was accepted.
@@ -137,6 +139,13 @@ pub struct Detached<'a> {
     pub workspace: Option<&'a str>,
 }
 
+/// A person is asked whether a call may run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Waiting {
+    pub id: Id,
+    pub at_ms: u64,
+}
+
 impl Record<'_> {
     /// The call that it is about.
     pub fn id(&self) -> Id {
@@ -148,6 +157,7 @@ impl Record<'_> {
             Self::Cancelling(one) => one.id,
             Self::Printed(one) => one.id,
             Self::Detached(one) => one.id,
+            Self::Waiting(one) => one.id,
         }
     }
 }

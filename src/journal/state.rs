@@ -6,6 +6,9 @@
 //!    ▲          ├─────► error ─► (retry) ─► created, or failed once its retries are used up
 //!    │          ├─────► stale, orphaned ──► created, or failed
 //!    └──────────┴─────► cancelled
+//!
+//! created ─► waiting_approval ─► created, once it is approved; orphaned, cancelled
+//!    └──────────────┴──────────► denied
 //! ```
 
 #![expect(clippy::unused_self, reason = "a transition takes the state that it begins in")]
@@ -18,6 +21,8 @@ use serde::{Deserialize, Serialize};
 pub enum State {
     /// Accepted, and not begun.
     Created,
+    /// A person is asked whether it may run.
+    WaitingApproval,
     /// Its tool has it.
     Running,
     /// It has a result.
@@ -32,6 +37,8 @@ pub enum State {
     Failed,
     /// Somebody ended it.
     Cancelled,
+    /// A rule or a person did not let it run.
+    Denied,
 }
 
 impl State {
@@ -39,6 +46,7 @@ impl State {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Created => "created",
+            Self::WaitingApproval => "waiting_approval",
             Self::Running => "running",
             Self::Complete => "complete",
             Self::Error => "error",
@@ -46,13 +54,15 @@ impl State {
             Self::Stale => "stale",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
+            Self::Denied => "denied",
         }
     }
 
     /// The state that a word stands for.
     pub fn of(word: &str) -> Option<Self> {
-        const ALL: [State; 8] = [
+        const ALL: [State; 10] = [
             State::Created,
+            State::WaitingApproval,
             State::Running,
             State::Complete,
             State::Error,
@@ -60,19 +70,23 @@ impl State {
             State::Stale,
             State::Failed,
             State::Cancelled,
+            State::Denied,
         ];
         ALL.into_iter().find(|state| state.word() == word)
     }
 
     /// Whether nothing follows it.
     pub const fn is_final(self) -> bool {
-        matches!(self, Self::Complete | Self::Error | Self::Failed | Self::Cancelled)
+        matches!(self, Self::Complete | Self::Error | Self::Failed | Self::Cancelled | Self::Denied)
     }
 }
 
 /// A call that was accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Created;
+/// A call about which a person is asked.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WaitingApproval;
 /// A call that its tool has.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Running;
@@ -87,8 +101,16 @@ pub struct Orphaned;
 pub struct Ended(State);
 
 impl Created {
+    pub fn ask(self) -> WaitingApproval {
+        WaitingApproval
+    }
+
     pub fn dispatch(self) -> Running {
         Running
+    }
+
+    pub fn deny(self) -> Ended {
+        Ended(State::Denied)
     }
 
     pub fn orphan(self) -> Orphaned {
@@ -97,6 +119,12 @@ impl Created {
 
     pub fn cancel(self) -> Ended {
         Ended(State::Cancelled)
+    }
+}
+
+impl WaitingApproval {
+    pub fn orphan(self) -> Orphaned {
+        Orphaned
     }
 }
 
@@ -152,7 +180,8 @@ mod tests {
 
     #[test]
     fn every_word_is_of_one_state() {
-        for word in ["created", "running", "complete", "error", "orphaned", "stale", "failed", "cancelled"] {
+        let words = ["created", "waiting_approval", "running", "complete", "error"];
+        for word in words.into_iter().chain(["orphaned", "stale", "failed", "cancelled", "denied"]) {
             assert_eq!(State::of(word).map(State::word), Some(word));
         }
         assert_eq!(State::of("done"), None);
@@ -165,6 +194,8 @@ mod tests {
         assert_eq!(Created.dispatch().fail().retry().dispatch().fail().end(true).state(), State::Failed);
         assert_eq!(Created.cancel().state(), State::Cancelled);
         assert_eq!(Created.dispatch().orphan().fail().state(), State::Failed);
+        assert_eq!(Created.deny().state(), State::Denied);
+        assert_eq!(Created.ask().orphan().retry().deny().state(), State::Denied);
         assert_eq!(Created.orphan().retry().dispatch().cancel().state(), State::Cancelled);
     }
 }

@@ -1,8 +1,11 @@
 """Calls that wait for a person who is not their client's user: `hostler approve` and the control face. The first answer counts."""
 
+import contextlib
 import json
 import os
 import pty
+import signal
+import sqlite3
 import subprocess
 import threading
 import unittest
@@ -232,6 +235,49 @@ class Approval(Shared):
         self.assertEqual(self.one_waiting()["approval"], one["approval"])
         self.assertEqual(self.run_hostler("approve", one["approval"][:8], "--deny", "--reason", "no").returncode, 0)
         self.assertEqual(self.outcome(wire, number)[0], "PERMISSION_DENIED")
+
+    def rows(self, where="1"):
+        path = self.folder / "state/hostler/journal/calls.db"
+        if not path.exists():
+            return []
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+            try:
+                return store.execute(f"SELECT id, state, attempt, code FROM tool_calls WHERE {where} ORDER BY number").fetchall()
+            except sqlite3.OperationalError:  # it is being made
+                return []
+
+    def test_a_call_that_waits_is_written_down_and_asks_again_after_a_crash(self):
+        for level in ("kept", "synced"):
+            with self.subTest(level):
+                self.rules(f'tools = ["tools"]\n[tool.files]\njournal = "{level}"\n{RULE}')
+                wire = self.open()
+                asked = {"tool": "files.text", "arguments": {"name": "background"}, "background": True}
+                begun = json.loads(self.run_hostler("rpc", "calls.start", json.dumps(asked)).stdout)["call"]
+                until(lambda: [row for row in self.rows("state = 'waiting_approval'") if row[0] == begun])
+                self.assertEqual(self.rows(f"id = '{begun}'")[0][2], 0, "it has not begun")
+                os.kill(self.status()["pid"], signal.SIGKILL)
+                wire.end_input()
+                self.open()
+                again = self.one_waiting()
+                self.assertEqual((again["call_id"], json.loads(again["arguments"])), (begun, {"name": "background"}))
+                self.decide(again["approval"], "once")
+                until(lambda: self.rows(f"id = '{begun}' AND state = 'complete' AND attempt = 1"))
+                self.stop()
+
+    def test_a_denial_is_a_row(self):
+        wire = self.open()
+        number = self.start(wire)
+        one = self.one_waiting()
+        self.decide(one["approval"], "deny")
+        self.outcome(wire, number)
+        self.assertEqual(wire.value(1, "files_ping"), 1)
+        until(lambda: self.rows(f"id = '{one['call_id']}' AND state = 'denied' AND code = 'PERMISSION_DENIED'"))
+        for is_stopped in (False, True):
+            listed = json.loads(self.run_hostler("calls", "list", "--denied", "--json").stdout)
+            self.assertEqual([(call["call_id"], call["state"]) for call in listed], [(one["call_id"], "denied")])
+            if not is_stopped:
+                wire.end_input()
+                self.stop()
 
     def test_a_thousand_questions_at_once_leave_room_for_others(self):
         wire, other = self.open(), self.open()

@@ -173,7 +173,7 @@ impl Watch {
             let Some(meter) = call.watched.meter() else { continue };
             let tool = metrics.entry(meter.name.to_string()).or_default();
             match call.watched.state() {
-                CallState::Queued => tool.queued += 1,
+                CallState::Queued | CallState::WaitingApproval => tool.queued += 1,
                 _ => tool.active += 1,
             }
         }

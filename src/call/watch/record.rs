@@ -44,6 +44,8 @@ pub enum CallState {
     Failed,
     /// The process that runs it shows no sign of life.
     Stale,
+    /// A rule or a person did not let it run.
+    Denied,
 }
 
 impl CallState {
@@ -158,6 +160,7 @@ pub(super) struct EndedCall {
     background: bool,
     attempts: u64,
     is_retried: bool,
+    is_denied: bool,
 }
 
 impl EndedCall {
@@ -176,6 +179,7 @@ impl EndedCall {
             background: call.is_background(),
             attempts: outcome.metadata.attempt.into(),
             is_retried: call.retries.load(Ordering::Relaxed) > 0,
+            is_denied: fault.is_some_and(|fault| call.watched.is_denied(fault.code)),
         }
     }
 
@@ -183,6 +187,7 @@ impl EndedCall {
         match &self.error {
             None => CallState::Complete,
             Some(error) if error.code == Code::Cancelled => CallState::Cancelled,
+            Some(_) if self.is_denied => CallState::Denied,
             // As the journal has it: interrupted, or tried as often as it may be.
             Some(error) if self.is_retried || error.code == Code::ShuttingDown => CallState::Failed,
             Some(_) => CallState::Error,

@@ -13,7 +13,7 @@ use super::input::{Input, without_secrets};
 use super::metrics::Meter;
 use super::record::{CallFilter, CallInfo, CallState, EndedCall, error_of};
 use crate::call::handle::RunningCall;
-use crate::outcome::{Outcome, milliseconds};
+use crate::outcome::{Code, Outcome, milliseconds};
 use crate::protocol::ProgressNote;
 use crate::registry::{Serving, Tool};
 use crate::secrets::Redactor;
@@ -123,6 +123,11 @@ impl Watched {
         }
     }
 
+    /// Whether a rule or a person did not let it run, if it ended with this code.
+    pub(in crate::call) fn is_denied(&self, code: Code) -> bool {
+        code.is_denial() && !self.is_started.load(Ordering::Relaxed)
+    }
+
     /// Whether everything that must not be shown of it is known.
     pub(in crate::call) fn knows_secrets(&self) -> bool {
         self.is_started.load(Ordering::Relaxed) || self.tool.get().is_none_or(|tool| !tool.has_secrets)
@@ -216,9 +221,7 @@ impl RunningCall {
         let hub = &self.watched.watch.hub;
         let kind = match error {
             None => EventKind::ToolCallCompleted,
-            Some(error) if error.code.is_denial() && !self.watched.is_started.load(Ordering::Relaxed) => {
-                EventKind::ToolCallBlocked
-            }
+            Some(error) if self.watched.is_denied(error.code) => EventKind::ToolCallBlocked,
             Some(_) => EventKind::ToolCallFailed,
         };
         if hub.wants(kind) {

@@ -29,6 +29,9 @@ pub(in crate::cli) enum CallsOf {
         /// Only calls that have not ended
         #[arg(long)]
         running: bool,
+        /// Only calls that a rule or a person did not let run
+        #[arg(long, conflicts_with = "running")]
+        denied: bool,
         /// At most so many
         #[arg(long, value_name = "COUNT", default_value_t = 20)]
         limit: usize,

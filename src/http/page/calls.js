@@ -77,7 +77,8 @@ function happened(event) {
   else if (event.event === "tool_progress") call.progress = event;
   else if (event.event.startsWith("tool_call_")) {
     const code = event.error?.code;
-    call.state = event.event === "tool_call_completed" ? "complete" : code === "CANCELLED" ? "cancelled" : "error";
+    const states = { tool_call_completed: "complete", tool_call_blocked: "denied" };
+    call.state = states[event.event] ?? (code === "CANCELLED" ? "cancelled" : "error");
     Object.assign(call, { error: event.error, traceback: event.traceback });
     ended(call, event.latency_ms);
   }
@@ -151,7 +152,7 @@ function drawMore(call) {
   }));
 }
 
-const stateOf = (call) => (call.state === "error" && call.error ? call.error.code : call.state);
+const stateOf = (call) => (["error", "denied"].includes(call.state) && call.error ? call.error.code : call.state);
 
 function tookOf(call) {
   const took = runs(call) ? performance.now() - (call.since ?? performance.now()) : call.took;
@@ -163,7 +164,7 @@ function draw() {
     for (const call of calls.values()) {
       write(call.fact, [shown(stateOf(call)), tookOf(call)].filter(Boolean).join(" · "));
       write(call.when, [cut(shown(call.client ?? ""), 40), clock(call.at)].filter(Boolean).join(" · "));
-      call.fact.className = call.state === "error" ? "fact bad" : call.state === "complete" ? "fact good" : "fact";
+      call.fact.className = ["error", "denied"].includes(call.state) ? "fact bad" : call.state === "complete" ? "fact good" : "fact";
       call.cancel.hidden = !runs(call);
     }
     const running = $("running").children.length;

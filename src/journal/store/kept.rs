@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, params};
 
+use super::IS_OVER;
 use super::rows::number;
 use crate::journal::keys::REMEMBERED_MS;
 use crate::journal::retention::{Excess, Held};
 
-/// Calls that may go: they have ended, and no idempotency key names them any more. Worded as the index is.
-const MAY_GO: &str =
-    "state NOT IN ('created', 'running', 'orphaned', 'stale') AND NOT (key IS NOT NULL AND created_at >= ?1)";
+/// Calls that may go: they have ended, and no idempotency key names them any more.
+fn may_go() -> String {
+    format!("{IS_OVER} AND NOT (key IS NOT NULL AND created_at >= ?1)")
+}
 
 /// Keys that are younger count.
 fn keys_since(now_ms: u64) -> i64 {
@@ -30,7 +32,7 @@ pub fn held(connection: &Connection) -> rusqlite::Result<Held> {
 }
 
 pub fn count(connection: &Connection, excess: Excess, now_ms: u64) -> rusqlite::Result<u64> {
-    let sql = format!("SELECT count(*), count(*) FILTER (WHERE updated_at < ?2) FROM tool_calls WHERE {MAY_GO}");
+    let sql = format!("SELECT count(*), count(*) FILTER (WHERE updated_at < ?2) FROM tool_calls WHERE {}", may_go());
     let counts = connection.query_row(&sql, params![keys_since(now_ms), number(excess.before_ms)], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
     })?;
@@ -43,7 +45,8 @@ pub fn remove(connection: &Connection, excess: Excess, at_most: u64, now_ms: u64
         if excess.count > 0 { ("?2 = ?2", excess.count.min(at_most)) } else { ("updated_at < ?2", at_most) };
     let sql = format!(
         "DELETE FROM tool_calls WHERE number IN
-            (SELECT number FROM tool_calls WHERE {MAY_GO} AND {condition} ORDER BY updated_at LIMIT ?3)"
+            (SELECT number FROM tool_calls WHERE {} AND {condition} ORDER BY updated_at LIMIT ?3)",
+        may_go()
     );
     let removed = connection.prepare_cached(&sql)?.execute(params![
         keys_since(now_ms),

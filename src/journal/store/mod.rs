@@ -32,6 +32,12 @@ pub use sqlite::SqliteStore;
 /// How many calls change hands at once: others write between.
 pub const AT_ONCE: usize = 1000;
 
+/// Calls that have not ended, worded as the indexes are.
+const IS_OPEN: &str = "state IN ('created', 'waiting_approval', 'running', 'orphaned', 'stale')";
+
+/// Those that have.
+const IS_OVER: &str = "state NOT IN ('created', 'waiting_approval', 'running', 'orphaned', 'stale')";
+
 /// Why the store does not do what it should.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -135,7 +141,7 @@ impl CallRow {
     pub fn holds_key(&self) -> bool {
         let may_have_begun =
             self.started_at.is_some() || self.pid.is_some() || !self.tries.is_empty() || self.retry_count > 0;
-        self.state != Some(State::Error) || may_have_begun || self.code().is_of_tool()
+        !matches!(self.state, Some(State::Error | State::Denied)) || may_have_begun || self.code().is_of_tool()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Row, Transaction, params};
 
-use super::{CallRow, Change};
+use super::{CallRow, Change, IS_OPEN};
 use crate::journal::state::State;
 use crate::outcome::Attempt;
 
@@ -174,7 +174,7 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
     let one = &change.row;
     let drops_request = one.state.is_some_and(State::is_final) && !change.keeps_request;
     let changed = transaction
-        .prepare_cached(
+        .prepare_cached(&format!(
             "UPDATE tool_calls SET state = coalesce(?2, state), request = iif(?3, ?4, request), response = coalesce(?5, response),
                 error = iif(?6, ?7, error), code = iif(?6, ?8, code), fault = iif(?6, ?9, fault), pid = coalesce(?10, pid),
                 process_started = coalesce(?11, process_started), boot_id = coalesce(?12, boot_id),
@@ -187,8 +187,8 @@ fn update(transaction: &Transaction<'_>, spool: &str, change: &Change) -> rusqli
                 effects = iif(?26, ?27, effects), level = iif(?26, ?28, level), tool_version = iif(?26, ?29, tool_version),
                 has_secrets = has_secrets OR ?30, timeout_seconds = iif(?26, ?31, timeout_seconds),
                 max_retries = iif(?26, ?32, max_retries)
-             WHERE id = ?1 AND (state IN ('created', 'running', 'orphaned', 'stale') OR ?24)",
-        )?
+             WHERE id = ?1 AND ({IS_OPEN} OR ?24)"
+        ))?
         .execute(params![
             one.id,
             one.state.map(State::word),

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, Transaction};
 
 /// The version of the tables below, kept in `user_version`.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// The steps from each version to the next. Never change one that was released: add another.
-pub(super) const STEPS: &[&str] = &[FIRST, "ALTER TABLE tool_calls ADD COLUMN tries TEXT"];
+pub(super) const STEPS: &[&str] = &[FIRST, "ALTER TABLE tool_calls ADD COLUMN tries TEXT", APPROVALS];
 
 /// Specification 003 names the columns up to `updated_at`; times are milliseconds since 1970.
 const FIRST: &str = "
@@ -71,6 +71,15 @@ CREATE TABLE spools (
     position INTEGER NOT NULL,
     heartbeat INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+";
+
+/// Calls can wait for a person: the indexes know that those have not ended.
+const APPROVALS: &str = "
+DROP INDEX tool_calls_open;
+DROP INDEX tool_calls_ended;
+CREATE INDEX tool_calls_open ON tool_calls (spool) WHERE state IN ('created', 'waiting_approval', 'running', 'orphaned', 'stale');
+CREATE INDEX tool_calls_ended ON tool_calls (updated_at)
+    WHERE state NOT IN ('created', 'waiting_approval', 'running', 'orphaned', 'stale');
 ";
 
 /// What stands in a file.

@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::kept;
 use super::rows::{COLUMNS, LISTED, apply, number, row, unsigned};
 use super::schema::{self, Known, VERSION};
-use super::{AT_ONCE, Batch, CallRow, Change, RowFilter, Store, StoreError};
+use super::{AT_ONCE, Batch, CallRow, Change, IS_OPEN, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::place::Left;
 use crate::journal::retention::{Excess, Held};
@@ -180,7 +180,7 @@ fn set_aside(path: &Path) -> Result<(), StoreError> {
 fn open_calls(connection: &Connection, spool: &str) -> rusqlite::Result<Vec<CallRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM tool_calls
-         WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') ORDER BY number LIMIT {AT_ONCE}"
+         WHERE spool = ?1 AND {IS_OPEN} ORDER BY number LIMIT {AT_ONCE}"
     );
     connection.prepare_cached(&sql)?.query_map([spool], row)?.collect()
 }
@@ -268,11 +268,10 @@ impl Store for SqliteStore {
     fn beat(&mut self, spool: &str, now_ms: u64) -> Result<(), StoreError> {
         let transaction = self.begin()?;
         transaction.execute("UPDATE spools SET heartbeat = ?2 WHERE name = ?1", params![spool, number(now_ms)])?;
-        transaction.execute(
-            "UPDATE tool_calls SET last_heartbeat = ?2
-             WHERE spool = ?1 AND state = 'running' AND state IN ('created', 'running', 'orphaned', 'stale')", // for its index
-            params![spool, number(now_ms)],
-        )?;
+        // The second condition is for its index.
+        let sql =
+            format!("UPDATE tool_calls SET last_heartbeat = ?2 WHERE spool = ?1 AND state = 'running' AND {IS_OPEN}");
+        transaction.execute(&sql, params![spool, number(now_ms)])?;
         Ok(transaction.commit()?)
     }
 
@@ -301,21 +300,20 @@ impl Store for SqliteStore {
     }
 
     fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError> {
-        let sql = "UPDATE tool_calls SET cancelled = ?2 WHERE id = ?1 AND state IN ('created', 'running', 'orphaned', 'stale')";
-        Ok(self.connection.execute(sql, [id, why])? > 0)
+        let sql = format!("UPDATE tool_calls SET cancelled = ?2 WHERE id = ?1 AND {IS_OPEN}");
+        Ok(self.connection.execute(&sql, [id, why])? > 0)
     }
 
     fn asked_to_end(&mut self, spool: &str) -> Result<Vec<String>, StoreError> {
-        let sql = "SELECT id FROM tool_calls WHERE spool = ?1 AND state IN ('created', 'running', 'orphaned', 'stale') \
-                   AND cancelled IS NOT NULL";
-        let mut select = self.connection.prepare_cached(sql)?;
+        let sql = format!("SELECT id FROM tool_calls WHERE spool = ?1 AND {IS_OPEN} AND cancelled IS NOT NULL");
+        let mut select = self.connection.prepare_cached(&sql)?;
         let ids = select.query_map([spool], |row| row.get(0))?;
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
     fn open_spools(&mut self) -> Result<Vec<String>, StoreError> {
-        let sql = "SELECT DISTINCT spool FROM tool_calls WHERE state IN ('created', 'running', 'orphaned', 'stale')";
-        let mut select = self.connection.prepare_cached(sql)?;
+        let sql = format!("SELECT DISTINCT spool FROM tool_calls WHERE {IS_OPEN}");
+        let mut select = self.connection.prepare_cached(&sql)?;
         let rows = select.query_map([], |row| row.get(0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }

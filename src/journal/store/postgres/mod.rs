@@ -22,7 +22,7 @@ use self::leases::{has_lease, is_held, show};
 use self::rows::{Writer, apply, clean, row};
 use super::address::Server;
 use super::rows::{COLUMNS, LISTED, number};
-use super::{AT_ONCE, Batch, CallRow, Change, RowFilter, Store, StoreError};
+use super::{AT_ONCE, Batch, CallRow, Change, IS_OPEN, IS_OVER, RowFilter, Store, StoreError};
 use crate::journal::keys::{Claimed, Keyed, REMEMBERED_MS};
 use crate::journal::place::Left;
 use crate::journal::recover::ToRun;
@@ -35,10 +35,10 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// What another one holds for longer is tried again later.
 const LIMITS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '1min'";
 
-const OPEN: &str = "state IN ('created', 'running', 'orphaned', 'stale')";
-
 /// Calls that may go: they have ended, and no idempotency key names them any more.
-const MAY_GO: &str = "origin = $1 AND state NOT IN ('created', 'running', 'orphaned', 'stale') AND NOT (key IS NOT NULL AND created_at >= $2)";
+fn may_go() -> String {
+    format!("origin = $1 AND {IS_OVER} AND NOT (key IS NOT NULL AND created_at >= $2)")
+}
 
 /// The channels on which the server says which tool a call was enqueued of, and which call has ended that others may wait for.
 pub const ENQUEUED: &str = "hostler_enqueued";
@@ -121,7 +121,7 @@ impl Drop for Connection {
 
 fn open_calls(client: &mut impl GenericClient, spool: &str, lock: &str) -> Result<Vec<CallRow>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM hostler.tool_calls WHERE spool = $1 AND {OPEN} ORDER BY number LIMIT {AT_ONCE} {lock}"
+        "SELECT {COLUMNS} FROM hostler.tool_calls WHERE spool = $1 AND {IS_OPEN} ORDER BY number LIMIT {AT_ONCE} {lock}"
     );
     Ok(client.query(&sql, &[&spool])?.iter().map(row).collect())
 }
@@ -233,7 +233,7 @@ impl Store for PostgresStore {
         let mut transaction = self.client.client()?.transaction()?;
         show(&mut transaction, spool)?;
         let sql = format!(
-            "UPDATE hostler.tool_calls SET last_heartbeat = $2 WHERE spool = $1 AND state = 'running' AND {OPEN}"
+            "UPDATE hostler.tool_calls SET last_heartbeat = $2 WHERE spool = $1 AND state = 'running' AND {IS_OPEN}"
         );
         transaction.execute(&sql, &[&spool, &number(now_ms)])?;
         Ok(transaction.commit()?)
@@ -270,12 +270,12 @@ impl Store for PostgresStore {
     }
 
     fn ask_end(&mut self, id: &str, why: &str) -> Result<bool, StoreError> {
-        let sql = format!("UPDATE hostler.tool_calls SET cancelled = $2 WHERE id = $1 AND {OPEN}");
+        let sql = format!("UPDATE hostler.tool_calls SET cancelled = $2 WHERE id = $1 AND {IS_OPEN}");
         Ok(self.client.client()?.execute(&sql, &[&id, &clean(Some(why))])? > 0)
     }
 
     fn asked_to_end(&mut self, spool: &str) -> Result<Vec<String>, StoreError> {
-        let sql = format!("SELECT id FROM hostler.tool_calls WHERE spool = $1 AND {OPEN} AND cancelled IS NOT NULL");
+        let sql = format!("SELECT id FROM hostler.tool_calls WHERE spool = $1 AND {IS_OPEN} AND cancelled IS NOT NULL");
         Ok(self.client.client()?.query(&sql, &[&spool])?.iter().map(|row| row.get(0)).collect())
     }
 
@@ -286,7 +286,7 @@ impl Store for PostgresStore {
         }
         let sql = format!(
             "SELECT DISTINCT spool FROM hostler.tool_calls
-             WHERE {OPEN} AND spool <> '' AND starts_with(origin, $2 || '@') AND NOT EXISTS
+             WHERE {IS_OPEN} AND spool <> '' AND starts_with(origin, $2 || '@') AND NOT EXISTS
                 (SELECT FROM hostler.spools WHERE name = spool AND heartbeat > clock_timestamp() - make_interval(secs => $1))"
         );
         let lease = self.lease();
@@ -299,7 +299,7 @@ impl Store for PostgresStore {
         // What another process takes at the same time is passed over.
         let sql = format!(
             "UPDATE hostler.tool_calls SET spool = $1, origin = $4 WHERE number IN
-                (SELECT number FROM hostler.tool_calls WHERE spool = '' AND {OPEN} AND state = 'created'
+                (SELECT number FROM hostler.tool_calls WHERE spool = '' AND {IS_OPEN} AND state = 'created'
                     AND (tool_name = ANY ($2) OR split_part(tool_name, '.', 1) = ANY ($2) OR '*' = ANY ($2))
                  ORDER BY number LIMIT $3 FOR UPDATE SKIP LOCKED)
              RETURNING id"
@@ -314,7 +314,7 @@ impl Store for PostgresStore {
         // not show itself before its call was here; after the time that a key is remembered, that means nothing.
         let sql = format!(
             "UPDATE hostler.tool_calls AS call SET boot_id = $3
-             WHERE id = $1 AND spool = $2 AND {OPEN} AND NOT EXISTS (
+             WHERE id = $1 AND spool = $2 AND {IS_OPEN} AND NOT EXISTS (
                  SELECT FROM hostler.keys AS taken
                  WHERE taken.tool = call.tool_name AND taken.key = call.key AND taken.call_id <> call.id
                    AND starts_with(call.origin, taken.person || '@')
@@ -340,8 +340,10 @@ impl Store for PostgresStore {
     }
 
     fn count(&mut self, excess: Excess, now_ms: u64) -> Result<u64, StoreError> {
-        let sql =
-            format!("SELECT count(*), count(*) FILTER (WHERE updated_at < $3) FROM hostler.tool_calls WHERE {MAY_GO}");
+        let sql = format!(
+            "SELECT count(*), count(*) FILTER (WHERE updated_at < $3) FROM hostler.tool_calls WHERE {}",
+            may_go()
+        );
         let row =
             self.client.client()?.query_one(&sql, &[&self.origin, &keys_since(now_ms), &number(excess.before_ms)])?;
         let [all, old] = [0, 1].map(|place| u64::try_from(row.get::<_, i64>(place)).unwrap_or_default());
@@ -353,7 +355,8 @@ impl Store for PostgresStore {
             if excess.count > 0 { (u64::MAX, excess.count.min(at_most)) } else { (excess.before_ms, at_most) };
         let sql = format!(
             "DELETE FROM hostler.tool_calls WHERE number IN
-                (SELECT number FROM hostler.tool_calls WHERE {MAY_GO} AND updated_at < $3 ORDER BY updated_at LIMIT $4)"
+                (SELECT number FROM hostler.tool_calls WHERE {} AND updated_at < $3 ORDER BY updated_at LIMIT $4)",
+            may_go()
         );
         let values: [&(dyn ToSql + Sync); 4] = [&self.origin, &keys_since(now_ms), &number(before), &number(limit)];
         Ok(self.client.client()?.execute(&sql, &values)?)

@@ -8,7 +8,7 @@ use postgres::{Row, Transaction};
 use serde_json::{Value, json};
 
 use super::super::rows::{MOST_OUTPUT, end, number, read_tries, seconds, tagged, written_tries};
-use super::super::{CallRow, Change, StoreError};
+use super::super::{CallRow, Change, IS_OPEN, StoreError};
 use crate::journal::state::State;
 
 /// What is written of a new call.
@@ -179,7 +179,7 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
         [&one.cancelled, &one.metadata, &one.workspace].map(|text| clean(text.as_deref()));
     let (output, printed) = (clean(one.output.as_deref().map(end)), clean(Some(&*change.printed)));
     let most = i32::try_from(MOST_OUTPUT).unwrap_or(i32::MAX);
-    let changed = transaction.execute(
+    let sql = format!(
         "UPDATE hostler.tool_calls SET state = coalesce($2, state), request = CASE WHEN $3 THEN $4 ELSE request END,
             response = coalesce($5, response), error = CASE WHEN $6 THEN $7 ELSE error END,
             code = CASE WHEN $6 THEN $8 ELSE code END, fault = CASE WHEN $6 THEN $9 ELSE fault END, pid = coalesce($10, pid),
@@ -196,7 +196,10 @@ fn update(transaction: &mut Transaction<'_>, writer: Writer<'_>, change: &Change
             tool_version = CASE WHEN $29 THEN $32 ELSE tool_version END,
             has_secrets = has_secrets OR $33, timeout_seconds = CASE WHEN $29 THEN $34 ELSE timeout_seconds END,
             max_retries = CASE WHEN $29 THEN $35 ELSE max_retries END
-         WHERE id = $1 AND (state IN ('created', 'running', 'orphaned', 'stale') OR $24) AND (spool = $22 OR NOT $28)",
+         WHERE id = $1 AND ({IS_OPEN} OR $24) AND (spool = $22 OR NOT $28)"
+    );
+    let changed = transaction.execute(
+        &sql,
         &[
             &one.id,
             &one.state.map(State::word),

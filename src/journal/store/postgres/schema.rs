@@ -7,16 +7,19 @@ use postgres::Client;
 use super::super::StoreError;
 
 /// The version of the tables below, kept in `hostler.settings`.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// The steps from each version to the next. Never change one that was released: add another.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[&str] = &[FIRST, APPROVALS];
 
 /// Any number that no other program locks.
 const LOCK: i64 = 0x686f_7374_6c65_7231;
 
 /// The tables, and the function that enqueues a call.
 const FIRST: &str = include_str!("first.sql");
+
+/// Calls can wait for a person, and be denied.
+const APPROVALS: &str = include_str!("approvals.sql");
 
 /// How long a process counts as living without a sign of it: the same for all who use the tables.
 pub fn lease(client: &mut Client) -> Result<Duration, StoreError> {
