@@ -1,4 +1,4 @@
-//! Asking people to approve a call: the user of its client, and whoever looks at the calls that wait. The first answer counts.
+//! Asking for approval of a call: the user of its client, and everybody who can answer elsewhere. The first answer counts.
 
 use std::sync::Arc;
 
@@ -7,130 +7,179 @@ use sha2::{Digest, Sha256};
 
 use super::client::Feature;
 use super::layer::CallContext;
-use super::policy::refused;
 use super::questions::Questions;
 use super::service::CallService;
 use super::watch::EventKind;
-use crate::approvals::{Answer, Asked, Extent, Question, visible};
+use crate::approvals::{Answer, ApprovalRequest, ApprovalScope, PendingAnswer, visible};
+use crate::config::value::Word;
+use crate::discovery::Kind;
 use crate::outcome::Fault;
 use crate::pool::Listener;
 use crate::threads::blocking_or_here;
 
 /// The most of the arguments that a client's user is shown. Longer ones cannot be judged at a glance.
 const SHOWN: usize = 4000;
-/// The most of the arguments that wait for somebody in a terminal.
+/// The most of the arguments that are shown in a terminal.
 const LONGEST: usize = 64 << 10;
 
+/// Why a call is not made.
+pub(super) enum NotApproved {
+    /// It was not approved, for this reason.
+    Because(String),
+    /// The call has ended.
+    Ended(Fault),
+}
+
 /// Asks people, unless they have said already that such calls may be made. What is shown is what runs: the arguments as the tool gets
-/// them, as JSON on one line. Otherwise says why the call is not made.
-pub(super) async fn approved(
+/// them, as JSON on one line.
+pub(super) async fn require_approval(
     call: &CallContext,
     arguments: &RawValue,
-    service: &CallService,
+    service: &Arc<CallService>,
     why: &str,
-) -> Result<(), Fault> {
-    let asked = asked(call, arguments, service, why);
-    if service.approvals.is_allowed(&asked) || is_remembered(service, &asked).await {
-        return Ok(());
-    }
-    let not = |why: String| refused(&call.tool, &why);
+) -> Result<(), NotApproved> {
+    let not = |how: String| Err(NotApproved::Because(format!("{why}, and {how}")));
     let length = arguments.get().len();
     let can_ask = call.request.client.as_ref().is_some_and(|client| client.offers(Feature::Elicitation));
-    let (is_client, is_elsewhere) = (can_ask && length <= SHOWN, service.approvals.has_channel() && length <= LONGEST);
-    let question = match is_elsewhere.then(|| service.approvals.ask(asked.clone())).transpose() {
-        Err(full) if !is_client => return Err(not(format!("{why}, and {full}"))),
+    let has_channel = service.approvals.has_channel();
+    if length > LONGEST {
+        return not(no_way(can_ask, has_channel, length));
+    }
+    let request = request(call, arguments, service, why).await;
+    let shown = request.arguments.len();
+    let (is_client, is_elsewhere) = (can_ask && shown <= SHOWN, has_channel && shown <= LONGEST);
+    if is_allowed(service, &request).await {
+        return Ok(());
+    }
+    let question = match is_elsewhere.then(|| service.approvals.ask(request.clone())).transpose() {
+        Err(full) if !is_client => return not(full.to_string()),
         question => question.unwrap_or_default(),
     };
     if !is_client && question.is_none() {
-        return Err(not(format!("{why}, and {}", no_way(can_ask, length))));
+        return not(no_way(can_ask, has_channel, shown));
     }
-    call.running.journal_waits();
-    call.running.watch_approval(EventKind::ApprovalRequested, why);
-    let answer = answer(call, arguments, service, is_client, question, why);
-    let answer = call.running.cancellation.or(&call.tool.name, answer).await?;
-    let said = match &answer {
-        Ok(Answer::Allow(_)) => "allowed",
-        Ok(Answer::Deny(_)) => "denied",
-        Err(_) => "not answered",
+    // An answer that covers it may have been given since it was looked at.
+    if question.is_some() && is_allowed(service, &request).await {
+        return Ok(());
+    }
+    wait(call, arguments, service, (is_client, question), &request).await
+}
+
+async fn is_allowed(service: &CallService, request: &ApprovalRequest) -> bool {
+    let (approvals, request) = (Arc::clone(&service.approvals), request.clone());
+    blocking_or_here(move || approvals.is_allowed(&request)).await
+}
+
+/// Waits for the answer, and says what it was.
+async fn wait(
+    call: &CallContext,
+    arguments: &RawValue,
+    service: &CallService,
+    (is_client, question): (bool, Option<PendingAnswer>),
+    request: &ApprovalRequest,
+) -> Result<(), NotApproved> {
+    let (running, tool) = (&call.running, &call.tool.name);
+    running.journal_waits();
+    running.watch_approval(EventKind::ApprovalRequested, &request.reason);
+    let answered = |how: &str| {
+        running.watch_approval(EventKind::ApprovalAnswered, how);
+        tracing::info!(call = running.id, tool, "approval: {how}");
     };
-    call.running.watch_approval(EventKind::ApprovalAnswered, said);
-    tracing::info!(call = call.running.id, tool = call.tool.name, "approval was asked for: {said}");
+    let questions = Questions {
+        client: call.request.client.clone(),
+        call_id: running.id.clone(),
+        tool: tool.clone(),
+        listener: Arc::clone(running) as Arc<dyn Listener>,
+        outer: call.request.outer.clone(),
+        limit: service.config().approval_timeout.value,
+    };
+    let message = || format!("Allow {tool} to be called with {}? ({})", request.arguments, request.reason);
+    let shown = is_client.then(|| (Arc::from(arguments.to_owned()), message()));
+    let answer = running.cancellation.or(tool, questions.consent(shown, question)).await;
+    let answer = answer.inspect_err(|_| answered("withdrawn")).map_err(NotApproved::Ended)?;
     match answer {
-        Ok(Answer::Allow(extent)) => {
-            keep(service, asked, extent).await;
+        Ok((Answer::Allow(scope), by)) => {
+            answered(&format!("allowed {} by {}", covered(scope), by.word()));
+            service.approvals.record_approved(request);
             Ok(())
         }
-        Ok(Answer::Deny(None)) => Err(not("Approval denied by user".to_owned())),
-        Ok(Answer::Deny(Some(reason))) => Err(not(format!("Approval denied by user: {reason}"))),
-        Err(silent) => Err(not(format!("{why}, and there is no answer: {silent}"))),
+        Ok((Answer::Deny(reason), by)) => {
+            answered(&format!("denied by {}", by.word()));
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            Err(NotApproved::Because(format!("Approval denied by user{reason}")))
+        }
+        Err(missing) => {
+            answered("no answer");
+            Err(NotApproved::Because(format!("{}, and {missing}", request.reason)))
+        }
     }
 }
 
-/// Why nobody can be asked.
-fn no_way(can_ask: bool, length: usize) -> String {
-    if can_ask {
-        format!("its arguments are too long to be shown ({length} bytes)")
+fn covered(scope: ApprovalScope) -> &'static str {
+    match scope {
+        ApprovalScope::Once => "once",
+        ApprovalScope::Session => "for the session",
+        ApprovalScope::Arguments => "always with these arguments",
+        ApprovalScope::Tool => "always",
+    }
+}
+
+/// Why there is no way to ask.
+fn no_way(can_ask: bool, has_channel: bool, length: usize) -> String {
+    if has_channel {
+        format!("its arguments are too long to be shown ({length} bytes; at most {LONGEST})")
+    } else if can_ask {
+        format!("its arguments are too long to be shown ({length} bytes; at most {SHOWN} here)")
     } else {
         "this client cannot ask its user, and no shared hostler runs where you could answer `hostler approve`: call it on \
-                  a terminal, from a client with MCP elicitation, or share one with `hostler serve --shared`"
+         a terminal, from a client with MCP elicitation, or share one with `hostler serve --shared`"
             .to_owned()
     }
 }
 
-fn asked(call: &CallContext, arguments: &RawValue, service: &CallService, why: &str) -> Asked {
-    let caller = call.caller();
-    let project = service.config().project().map(|file| file.display().to_string());
-    Asked {
+async fn request(call: &CallContext, arguments: &RawValue, service: &CallService, why: &str) -> ApprovalRequest {
+    let (caller, config, tool) = (call.caller(), service.config(), &call.tool);
+    let text = arguments.get().to_owned();
+    // Up to 64 kB.
+    let shown = blocking_or_here(move || (visible(&text), hex(&Sha256::digest(&text)))).await;
+    let is_of_one = !call.request.background && !caller.is_of_many;
+    ApprovalRequest {
         call: call.running.id.clone(),
-        tool: call.tool.name.clone(),
-        version: data_encoding::HEXLOWER.encode(&call.tool.entry.version[..]),
-        arguments: visible(arguments.get()).into(),
+        tool: tool.name.clone(),
+        version: hex(&tool.entry.version),
+        identity: identity(call, service),
+        arguments: shown.0.into(),
         // Of the text: two that read the same may not be the same to every tool.
-        digest: data_encoding::HEXLOWER.encode(&Sha256::digest(arguments.get())),
-        why: why.to_owned(),
-        session: service.number_of(caller.session),
+        digest: shown.1,
+        is_secret: !tool.entry.settings.secrets.value.is_empty(),
+        reason: why.to_owned(),
+        session: caller.session.0,
+        number: is_of_one.then(|| service.number_of(caller.session)),
         client: caller.client.clone(),
-        project: project.unwrap_or_default(),
+        project: config.files.first().map(|file| file.display().to_string()).unwrap_or_default(),
+        folder: config.directory.display().to_string(),
     }
 }
 
-/// Asks the client's user, and waits for whoever else may answer.
-async fn answer(
-    call: &CallContext,
-    arguments: &RawValue,
-    service: &CallService,
-    is_client: bool,
-    question: Option<Question>,
-    why: &str,
-) -> Result<Answer, String> {
-    let (running, request, tool) = (&call.running, &call.request, &call.tool.name);
-    let questions = Questions {
-        client: request.client.clone(),
-        call_id: running.id.clone(),
-        tool: tool.clone(),
-        listener: Arc::clone(running) as Arc<dyn Listener>,
-        outer: request.outer.clone(),
-        limit: service.config().approval_timeout.value,
+/// What an approval is bound to. A built-in tool has no file: its version is hostler's.
+fn identity(call: &CallContext, service: &CallService) -> String {
+    let (config, entry) = (service.config(), &call.tool.entry);
+    let file = config.files.first().map(|file| file.as_os_str().as_encoded_bytes()).unwrap_or_default();
+    let reach = match entry.file.kind {
+        Kind::Builtin => format!("{} {}", env!("CARGO_PKG_VERSION"), config.builtin.reach()),
+        _ => entry.settings.reach(),
     };
-    let message = || format!("Allow {tool} to be called with {}? ({why})", visible(arguments.get()));
-    let shown = is_client.then(|| (Arc::from(arguments.to_owned()), message()));
-    questions.consent(shown, question).await
+    let folder = config.directory.as_os_str().as_encoded_bytes();
+    let mut hash = Sha256::new();
+    for part in
+        [file, folder, call.tool.name.as_bytes(), &entry.version, config.mode.value.word().as_bytes(), reach.as_bytes()]
+    {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hex(&hash.finalize())
 }
 
-async fn is_remembered(service: &CallService, asked: &Asked) -> bool {
-    let (remembered, asked) = (Arc::clone(&service.remembered), asked.clone());
-    blocking_or_here(move || remembered.allow(&asked)).await
-}
-
-/// Remembers what it is good for.
-async fn keep(service: &CallService, asked: Asked, extent: Extent) {
-    service.approvals.approved(&asked);
-    if !matches!(extent, Extent::Arguments | Extent::Tool) {
-        return;
-    }
-    let remembered = Arc::clone(&service.remembered);
-    let kept = blocking_or_here(move || remembered.keep(&asked, extent == Extent::Arguments)).await;
-    if let Err(error) = kept {
-        tracing::warn!(%error, "an approval is good for this call only: it cannot be written down");
-    }
+fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
 }

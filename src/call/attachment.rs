@@ -11,7 +11,7 @@ const ENDS: u8 = 2;
 /// Since when a call goes on without its client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Since {
-    /// Nobody had let it go.
+    /// It had its client.
     Now,
     /// Another of its clients had, with the same idempotency key.
     Before,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use super::attachment::Attachment;
 use super::client::ClientFeatures;
@@ -173,12 +173,16 @@ pub(super) struct RunningCall {
     pub journaled: OnceLock<Journaled>,
     /// Whether it goes on without its client.
     pub(super) attachment: Attachment,
+    /// Held while a client lets it go: a second one waits for what becomes of that.
+    pub(super) detaching: AsyncMutex<()>,
     /// What its tool may ask.
     client: Option<Arc<dyn ClientFeatures>>,
     /// How often it was sent to its tool.
     pub attempts: AtomicU32,
     /// How often it was tried again.
     pub retries: AtomicU32,
+    /// Whether it was tried before, or waited for room: the rules that it began with may be old.
+    pub is_again: AtomicBool,
     /// Notified once that is so, or it was decided that nothing is.
     pub accepted: Notify,
     /// The MCP request that it answers.
@@ -219,9 +223,11 @@ impl RunningCall {
             journaled: OnceLock::new(),
             accepted: Notify::new(),
             attachment: Attachment::new(request.background),
+            detaching: AsyncMutex::default(),
             client: request.client.clone(),
             attempts: AtomicU32::new(count(|resumed| resumed.attempts)),
             retries: AtomicU32::new(count(|resumed| resumed.retries)),
+            is_again: AtomicBool::new(count(|resumed| resumed.retries) > 0),
             joinable: request.key.is_some().then(|| (request.tool.clone(), arguments())),
             cancellation: Cancellation::default(),
             effects: OnceLock::new(),

@@ -143,6 +143,7 @@ impl RunningCall {
     pub async fn journal_detach(&self) -> Result<bool, String> {
         self.is_accepted().await;
         let Some(journaled) = self.journaled.get() else { return Ok(false) };
+        let _one = self.detaching.lock().await;
         match self.attachment.detach() {
             None => return Ok(false),
             Some(Since::Before) => return journaled.remembered().await.map(|()| true),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::approval::approved;
+use super::approval::{NotApproved, require_approval};
 use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::service::CallService;
@@ -27,39 +27,51 @@ pub(super) struct PolicyLayer {
 
 impl Layer for PolicyLayer {
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
-        if call.running.retries.load(Ordering::Relaxed) == 0 {
+        if !call.running.is_again.load(Ordering::Relaxed) {
             return self.judge(call, next);
         }
-        // The rules that the call began with may be old.
         Box::pin(async move {
-            match self.judge_again(call, next.arguments(), next.service, false).await {
-                Ok(()) => self.judge(call, next).await,
-                Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
+            let judged = self.judge_again(call, next.arguments(), next.service, false).await;
+            match judged {
+                Err(fault) => refusal(fault),
+                Ok(None) => self.judge(call, next).await,
+                // The rules that the call began with may not ask.
+                Ok(Some(why)) => self.go_on(call, next, Asks { now: Some(why), facts: None }).await,
             }
         })
     }
 }
 
+/// What is known of a call before it is admitted.
+struct Asks {
+    /// Why the rules in force now ask a person, where the call began with others.
+    now: Option<String>,
+    /// The facts, where they are known already.
+    facts: Option<Facts>,
+}
+
+fn refusal(fault: Fault) -> Settled {
+    Settled { ended: Err(fault), metadata: Metadata::default() }
+}
+
 impl PolicyLayer {
     fn judge<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
         let Some(governed) = call.tool.governed() else { return next.run() };
-        let mode = next.service.config().mode.value;
-        let (rules, text) = (&governed.rules, next.arguments().get());
-        if rules.judge_paths() {
-            let (tool, text) = (Arc::clone(&call.tool), text.to_owned());
-            // Looks at files, which can block.
-            let facts = blocking_or_here(move || read_facts(&tool, &text, mode));
-            return Box::pin(async move { self.go_on(call, next, rules, facts.await).await });
+        let rules = &governed.rules;
+        let mut asks = Asks { now: None, facts: None };
+        if !rules.judge_paths() {
+            let mode = next.service.config().mode.value;
+            let facts = if rules.judge_commands() || rules.judge_hosts() {
+                read_facts(&call.tool, next.arguments().get(), mode)
+            } else {
+                Facts { mode, ..Facts::default() }
+            };
+            if rules.rates().is_empty() && rules.decide(&facts) == Decision::Allowed {
+                return next.run();
+            }
+            asks.facts = Some(facts);
         }
-        let facts = if rules.judge_commands() || rules.judge_hosts() {
-            read_facts(&call.tool, text, mode)
-        } else {
-            Facts { mode, ..Facts::default() }
-        };
-        if rules.rates().is_empty() && rules.decide(&facts) == Decision::Allowed {
-            return next.run();
-        }
-        Box::pin(self.go_on(call, next, rules, facts))
+        Box::pin(self.go_on(call, next, asks))
     }
 }
 
@@ -68,11 +80,17 @@ fn read_facts(tool: &Tool, arguments: &str, mode: Mode) -> Facts {
     tool.governed().map(|governed| facts(tool, governed, &arguments, mode)).unwrap_or_default()
 }
 
+/// The same where that looks at files, which can block.
+async fn facts_of(tool: &Arc<Tool>, arguments: &RawValue, service: &CallService) -> Facts {
+    let (tool, text, mode) = (Arc::clone(tool), arguments.get().to_owned(), service.config().mode.value);
+    blocking_or_here(move || read_facts(&tool, &text, mode)).await
+}
+
 impl PolicyLayer {
-    async fn go_on(&self, call: &CallContext, next: Next<'_>, rules: &Rules, mut facts: Facts) -> Settled {
-        match self.admit(call, next.arguments(), next.service, rules, &mut facts).await {
+    async fn go_on(&self, call: &CallContext, next: Next<'_>, asks: Asks) -> Settled {
+        match self.admit(call, next.arguments(), next.service, asks).await {
             Ok(()) => next.run().await,
-            Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
+            Err(fault) => refusal(fault),
         }
     }
 
@@ -81,28 +99,37 @@ impl PolicyLayer {
         &self,
         call: &CallContext,
         arguments: &RawValue,
-        service: &CallService,
-        rules: &Rules,
-        facts: &mut Facts,
+        service: &Arc<CallService>,
+        asks: Asks,
     ) -> Result<(), Fault> {
+        let none = Rules::default();
+        let rules = call.tool.governed().map_or(&none, |governed| &governed.rules);
+        let mut facts = match asks.facts {
+            Some(facts) => facts,
+            None => facts_of(&call.tool, arguments, service).await,
+        };
         // The fallback to an older version is the same call.
         let is_counted = call.version == 1 && !rules.rates().is_empty();
-        let mut decision = rules.decide(facts);
+        let mut decision = rules.decide(&facts);
         if is_counted && decision != Decision::Allowed {
             facts.turns = self.turns(call, false).await?;
-            decision = rules.decide(facts);
+            decision = rules.decide(&facts);
         }
-        match decision {
-            Decision::Allowed => {}
+        let why = match decision {
             Decision::Denied(because) => return Err(denied(&call.tool, &because, &facts.turns)),
-            Decision::Ask(because) => {
-                approved(call, arguments, service, &reason(&because)).await?;
-                self.judge_again(call, arguments, service, true).await?;
-            }
+            Decision::Ask(because) => Some(reason(&because)),
+            Decision::Allowed => asks.now,
+        };
+        if let Some(why) = why {
+            require_approval(call, arguments, service, &why).await.map_err(|not| match not {
+                NotApproved::Because(why) => refused(&call.tool, &why),
+                NotApproved::Ended(fault) => fault,
+            })?;
+            self.judge_again(call, arguments, service, true).await?;
         }
         if is_counted {
             facts.turns = self.turns(call, true).await?;
-            if let Decision::Denied(because) = rules.decide(facts) {
+            if let Decision::Denied(because) = rules.decide(&facts) {
                 return Err(denied(&call.tool, &because, &facts.turns));
             }
         }
@@ -110,24 +137,24 @@ impl PolicyLayer {
     }
 
     /// Judges a call by what is in force once a person has approved it, or when it is tried again: that may have taken minutes. What was
-    /// approved has to be the same file still.
+    /// approved has to be the same file still. Says why a person is to be asked, if so.
     async fn judge_again(
         &self,
         call: &CallContext,
         arguments: &RawValue,
         service: &CallService,
         is_approved: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<String>, Fault> {
         let tool = service.find(call.request.role, &call.tool.name)?;
         if is_approved && call.version == 1 && tool.entry.version != call.tool.entry.version {
             let message = format!("Permission denied: {} has changed since it was approved; call it again", tool.name);
             return Err(Fault::new(Code::PermissionDenied, message));
         }
-        let (mode, text, of) = (service.config().mode.value, arguments.get().to_owned(), Arc::clone(&tool));
-        let facts = blocking_or_here(move || read_facts(&of, &text, mode)).await;
+        let facts = facts_of(&tool, arguments, service).await;
         match tool.governed().map(|governed| governed.rules.decide(&facts)) {
             Some(Decision::Denied(because)) => Err(denied(&tool, &because, &[])),
-            _ => Ok(()),
+            Some(Decision::Ask(because)) => Ok(Some(reason(&because))),
+            _ => Ok(None),
         }
     }
 
@@ -193,7 +220,7 @@ fn denied(tool: &Tool, because: &[Because], turns: &[Turn]) -> Fault {
     Fault::new(Code::RateLimited, why).with(Details { retry_after_ms, ..Details::default() })
 }
 
-pub(super) fn refused(tool: &Tool, why: &str) -> Fault {
+fn refused(tool: &Tool, why: &str) -> Fault {
     let name = &tool.name;
     let message = format!("Permission denied: {why}; `hostler policy explain {name}` shows the rule");
     Fault::new(Code::PermissionDenied, message)

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use humantime::format_duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::client::{Asking, ClientError, ClientFeatures, Elicitation, Elicited, LlmRequest, NoClient};
 use super::host::{raw, read, refused};
-use crate::approvals::{Answer, Extent, Question};
+use crate::approvals::{Answer, ApprovalScope, PendingAnswer};
 use crate::outcome::Code;
 use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
@@ -34,6 +35,41 @@ pub(super) struct Questions {
     pub outer: Option<Arc<OuterCall>>,
     /// How long a question may stay open.
     pub limit: Duration,
+}
+
+/// Who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The user of the calling client.
+    Client,
+    /// A person at a terminal, or a program with the scope `operate`.
+    Operator,
+}
+
+impl By {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Client => "the client's user",
+            Self::Operator => "the operator",
+        }
+    }
+}
+
+/// Why there is no answer to a request for approval.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    /// It could have been given elsewhere, too.
+    #[error("there was no answer within {}; answer with `hostler approve`, or raise `approval_timeout` under [policy]", format_duration(*.0))]
+    Late(Duration),
+    /// Only the client's user was asked.
+    #[error("there was no answer within {}; raise `approval_timeout` under [policy] if it takes longer", format_duration(*.0))]
+    LateClient(Duration),
+    /// The client did not ask its user.
+    #[error("the client did not ask its user: {0}")]
+    Client(#[from] ClientError),
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes")]
+    NoRandom,
 }
 
 #[derive(Deserialize)]
@@ -83,19 +119,19 @@ impl Questions {
         }
     }
 
-    /// Asks whether a call may be made: the client's user, if there is something to be shown, and whoever may answer the question
-    /// elsewhere. The first answer counts, and the other is asked no more. Says why there is none.
+    /// Asks whether a call may be made: the client's user, if there is something to be shown, and those who may answer the question
+    /// elsewhere. The first answer counts, and the other question is withdrawn.
     pub async fn consent(
         &self,
         shown: Option<(Arc<RawValue>, String)>,
-        mut question: Option<Question>,
-    ) -> Result<Answer, String> {
+        mut elsewhere: Option<PendingAnswer>,
+    ) -> Result<(Answer, By), NoAnswer> {
         let _parked = Parked::new(self.outer.clone());
-        let (is_client, is_elsewhere) = (shown.is_some(), question.is_some());
+        let (is_client, is_elsewhere) = (shown.is_some(), elsewhere.is_some());
         let of_client = async {
             let Some((arguments, message)) = shown else { return std::future::pending().await };
             match self.consent_of_client(arguments, message).await {
-                // Somebody else may still answer.
+                // It may still be answered elsewhere.
                 Err(error) if is_elsewhere => {
                     tracing::debug!(%error, "the client does not ask its user for approval");
                     std::future::pending().await
@@ -103,9 +139,9 @@ impl Questions {
                 answer => answer,
             }
         };
-        let elsewhere = async {
-            match &mut question {
-                Some(question) => question.answer().await,
+        let of_operator = async {
+            match &mut elsewhere {
+                Some(pending) => pending.wait().await,
                 None => std::future::pending().await,
             }
         };
@@ -113,32 +149,30 @@ impl Questions {
         let answer = async {
             tokio::select! {
                 biased;
-                answer = elsewhere => Ok(answer),
-                answer = of_client => answer,
+                answer = of_operator => Ok((answer, By::Operator)),
+                answer = of_client => answer.map(|answer| (answer, By::Client)),
             }
         };
-        let limit = || humantime::format_duration(self.limit);
-        let late = || {
-            format!(
-                "nobody answered within {} (`approval_timeout` under [policy]); `hostler approve` in a terminal answers",
-                limit()
-            )
-        };
-        self.parked(whom, answer).await.unwrap_or_else(|| Err(late()))
+        let answer = self.parked(whom, answer).await;
+        // One that was given meanwhile counts: who gave it was told so.
+        if let Some(first) = elsewhere.as_mut().and_then(PendingAnswer::withdraw) {
+            return Ok((first, By::Operator));
+        }
+        let late = if is_elsewhere { NoAnswer::Late } else { NoAnswer::LateClient };
+        answer.unwrap_or_else(|| Err(late(self.limit)))
     }
 
-    async fn consent_of_client(&self, arguments: Arc<RawValue>, message: String) -> Result<Answer, String> {
-        // One that nobody can answer before it was asked.
+    async fn consent_of_client(&self, arguments: Arc<RawValue>, message: String) -> Result<Answer, NoAnswer> {
+        // One that cannot be answered before it was asked.
         let mut secret = [0; 16];
-        getrandom::fill(&mut secret).map_err(|_| "the system gives no random bytes".to_owned())?;
+        getrandom::fill(&mut secret).map_err(|_| NoAnswer::NoRandom)?;
         let key = format!("approval_{:032x}", u128::from_le_bytes(secret));
         let asking = self.asking_with(Some(arguments), Some(key));
         let client: &dyn ClientFeatures = self.client.as_deref().unwrap_or(&NoClient);
         let question = Elicitation { message, schema: json!({"type": "object", "properties": {}}) };
-        match client.elicit(asking, question).await {
-            Ok(Elicited::Accept { .. }) => Ok(Answer::Allow(Extent::Once)),
-            Ok(_) => Ok(Answer::Deny(None)),
-            Err(error) => Err(error.to_string()),
+        match client.elicit(asking, question).await? {
+            Elicited::Accept { .. } => Ok(Answer::Allow(ApprovalScope::Once)),
+            _ => Ok(Answer::Deny(None)),
         }
     }
 
@@ -172,7 +206,7 @@ impl Questions {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => Err(unanswered(&error)),
             None => {
-                let limit = humantime::format_duration(self.limit);
+                let limit = format_duration(self.limit);
                 let message =
                     format!("{whom} did not answer within {limit}; raise `question_timeout` if it needs longer");
                 Err(coded(Code::ToolTimeout, message))

@@ -21,7 +21,7 @@ use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
 use super::watch::{Watch, Watched};
 use super::{hiding, results, waits};
-use crate::approvals::{Approvals, Remembered};
+use crate::approvals::Approvals;
 use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::config::environment::state;
@@ -60,8 +60,6 @@ pub struct CallService {
     pub(super) rates: Arc<Rates>,
     /// The calls of the process that wait for a person.
     pub(super) approvals: Arc<Approvals>,
-    /// What a person has allowed for good.
-    pub(super) remembered: Arc<Remembered>,
     /// Files whose running calls wait for other files. Locked only briefly.
     pub(super) waits: Mutex<waits::WaitGraph>,
     /// Whether the minimum workers were started.
@@ -95,7 +93,6 @@ impl CallService {
         layers: Vec<Arc<dyn Layer>>,
         OfProcess { watch, journal, approvals }: OfProcess,
     ) -> Arc<Self> {
-        let remembered = Arc::new(Remembered::of(&registry.config().environment));
         let rates = Arc::new(Rates::in_folder(state(&registry.config().environment).join("rates")));
         let (counts, own) = own_layers(&rates);
         let service = Arc::new(Self {
@@ -107,7 +104,6 @@ impl CallService {
             counts,
             rates,
             approvals,
-            remembered,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),
             ids: CallIds::default(),

@@ -15,15 +15,30 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// A client's session in a workspace. Dropping it cancels the calls that it started.
 pub struct Session {
     id: SessionId,
+    is_of_many: bool,
     service: Arc<CallService>,
 }
 
 impl Session {
     /// A new client.
     pub fn open(service: Arc<CallService>) -> Self {
+        Self::begin(service, false)
+    }
+
+    /// A session of several clients that cannot be told apart: what a person allows to one session is not allowed to them.
+    pub fn of_many(service: Arc<CallService>) -> Self {
+        Self::begin(service, true)
+    }
+
+    fn begin(service: Arc<CallService>, is_of_many: bool) -> Self {
         let id = SessionId(LAST.fetch_add(1, Ordering::Relaxed) + 1);
         service.watch.session_begins(service.number_of(id));
-        Self { id, service }
+        Self { id, is_of_many, service }
+    }
+
+    /// A caller of this session, of which nothing else is known.
+    pub fn caller(&self) -> Caller {
+        Caller { session: self.id, is_of_many: self.is_of_many, ..Caller::default() }
     }
 
     /// Unique within the process.
@@ -43,8 +58,9 @@ impl Session {
 
     /// The same, for a caller that must know the call before it runs.
     pub(crate) fn start_with<T>(&self, mut request: CallRequest, register: impl FnOnce(CallHandle) -> T) -> T {
-        if request.caller.session != self.id {
-            request.caller = Arc::new(Caller { session: self.id, ..(*request.caller).clone() });
+        if (request.caller.session, request.caller.is_of_many) != (self.id, self.is_of_many) {
+            let Caller { client, tags, trace, .. } = (*request.caller).clone();
+            request.caller = Arc::new(Caller { client, tags, trace, ..self.caller() });
         }
         self.service.start_with(request, register)
     }
@@ -76,6 +92,7 @@ impl Drop for Session {
         self.cancel_all(&Cancelled::by(Canceller::SessionEnd));
         self.service.watch.session_ends(self.service.number_of(self.id));
         self.service.rates.session_ended(self.id.0);
+        self.service.approvals.session_ended(self.id.0);
         let (service, id) = (Arc::clone(&self.service), self.id);
         if service.all_of(id) == 0 {
             return service.pools.session_ended(id);

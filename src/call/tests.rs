@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{CallRequest, CallService, Layer, OfProcess, Watch};
+use crate::approvals::{Approvals, Remembered};
 use crate::builtin::Builtins;
-use crate::config::{Config, ConfigOptions};
+use crate::config::{Config, ConfigOptions, Environment};
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, PoolStore, Pools, caps};
 use crate::outcome::{Code, Fault};
@@ -56,7 +57,11 @@ pub(super) fn service_with(
     let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default());
     let built_ins = BuiltIns::new(tools, Arc::clone(&store.broker), EnvFilter::default(), Arc::clone(&pools.secrets));
-    let process = OfProcess { watch: Watch::new(store), journal: None, approvals: Arc::default() };
+    let process = OfProcess {
+        watch: Watch::new(store),
+        journal: None,
+        approvals: Approvals::new(Remembered::of(&Environment::default())),
+    };
     CallService::new(registry, pools, one_shots, built_ins, layers, process)
 }
 

@@ -81,6 +81,7 @@ impl<'a> Tries<'a> {
                 return settled;
             }
             arguments = again;
+            self.running.is_again.store(true, Ordering::Relaxed);
         }
     }
 

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use humantime::format_duration;
+use rustix::termios::{QueueSelector, tcflush};
 use serde_json::{Map, Value, json};
 
-use super::ask;
+use super::ask::{self, line_of};
 use super::options::{Allow, Approve, Listed};
 use super::shared::{CLIENT, own, refusal};
 use super::style::{self, Refusal};
@@ -17,6 +18,9 @@ use crate::control::Connection;
 use crate::process::{is_below_hostler, is_marked};
 use crate::telemetry::unix_ms;
 use crate::words::plural;
+
+/// The fewest characters of an id: an empty variable of a script means no call.
+const SHORTEST: usize = 4;
 
 /// How often `--watch` looks for calls.
 const LOOK: Duration = Duration::from_secs(1);
@@ -44,6 +48,10 @@ pub(super) fn run(args: &Approve, environment: &Environment) -> Result<ExitCode,
     let waiting: Vec<WaitingCall> = connection.call("approvals.list", &json!({})).map_err(refusal)?;
     match &args.id {
         Some(id) => one(args, id, &waiting, &mut connection),
+        None if args.watch && !ask::is_there() => Err(Refusal::new(
+            "`--watch` needs a person at a terminal",
+            "programs use `events.subscribe` and `approvals.list`",
+        )),
         None if args.list.is_some() || args.json || !ask::is_there() => {
             list(&waiting, args.json);
             Ok(ExitCode::SUCCESS)
@@ -76,10 +84,16 @@ fn list(waiting: &[WaitingCall], is_json: bool) {
 
 /// Decides on one call, as the options say or the person.
 fn one(args: &Approve, id: &str, waiting: &[WaitingCall], connection: &mut Connection) -> Result<ExitCode, Refusal> {
-    let mut meant = waiting.iter().filter(|call| call.approval.starts_with(id));
-    let (Some(call), None) = (meant.next(), meant.next()) else {
-        let what = format!("no call, or more than one, waits for the approval {id}");
-        return Err(Refusal::not_found(what, "`hostler approve --list` shows those that wait"));
+    let mut meant = waiting.iter().filter(|call| id.len() >= SHORTEST && call.approval.starts_with(id));
+    let (first, other) = (meant.next(), meant.next());
+    let list = "`hostler approve --list` shows the calls that wait";
+    let call = match (first, other) {
+        _ if id.len() < SHORTEST => {
+            return Err(Refusal::new(format!("the id {id:?} is too short"), "write at least 4 of its characters"));
+        }
+        (None, _) => return Err(Refusal::not_found(format!("no call waits for the approval {id}"), list)),
+        (_, Some(_)) => return Err(Refusal::not_found(format!("several approvals begin with {id}"), list)),
+        (Some(call), None) => call,
     };
     let decision = match args.allow {
         _ if args.deny => Some(Decision { word: "deny", reason: args.reason.clone() }),
@@ -96,18 +110,22 @@ fn one(args: &Approve, id: &str, waiting: &[WaitingCall], connection: &mut Conne
         }
         None => {
             show(call);
-            asked(&mut std::io::stdin().lock())
+            match person(call.session.is_some()) {
+                Said::Decided(decision) => Some(decision),
+                Said::Later | Said::Nothing => None,
+            }
         }
     };
-    if let Some(decision) = decision {
-        decide(call, &decision, args.json, connection)?;
+    match decision {
+        Some(decision) => decide(call, &decision, args.json, connection)?,
+        None => style::note("skipped; it still waits"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks about each call that waits, and those that come if they are waited for.
+/// Asks about each call that waits, and those that come if they are waited for. Fails if an answer decided nothing.
 fn each(mut waiting: Vec<WaitingCall>, watches: bool, connection: &mut Connection) -> Result<ExitCode, Refusal> {
-    let mut passed: Vec<String> = Vec::new();
+    let (mut passed, mut status): (Vec<String>, _) = (Vec::new(), ExitCode::SUCCESS);
     if waiting.is_empty() {
         style::note("no call waits for approval");
     }
@@ -115,54 +133,74 @@ fn each(mut waiting: Vec<WaitingCall>, watches: bool, connection: &mut Connectio
         if let Some(call) = waiting.iter().find(|call| !passed.contains(&call.approval)) {
             passed.push(call.approval.clone());
             show(call);
-            match asked(&mut std::io::stdin().lock()) {
-                Some(decision) => decide(call, &decision, false, connection)?,
-                None => style::note("it goes on waiting"),
+            match person(call.session.is_some()) {
+                Said::Decided(decision) => {
+                    // It may have ended meanwhile, or another answer was first.
+                    if let Err(refusal) = decide(call, &decision, false, connection) {
+                        style::note(&format!("{}; nothing was decided", refusal.what));
+                        status = ExitCode::FAILURE;
+                    }
+                }
+                Said::Later => style::note("skipped; it still waits"),
+                Said::Nothing => return Ok(status),
             }
         } else if watches {
             std::thread::sleep(LOOK);
         } else {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(status);
         }
         waiting = connection.call("approvals.list", &json!({})).map_err(refusal)?;
+        passed.retain(|id| waiting.iter().any(|call| call.approval == *id));
     }
 }
 
-/// What a person says.
+/// A decision as the control face knows it.
 #[derive(Debug, PartialEq, Eq)]
 struct Decision {
     word: &'static str,
     reason: Option<String>,
 }
 
-/// Asks the person. `None` if they do not decide now.
-fn asked(lines: &mut impl BufRead) -> Option<Decision> {
+/// What a person says.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Decided(Decision),
+    /// Not now.
+    Later,
+    /// The input has ended.
+    Nothing,
+}
+
+/// Asks the person at the terminal. What was typed before they saw the call decides nothing.
+fn person(has_session: bool) -> Said {
+    let stdin = std::io::stdin();
+    let _ = tcflush(&stdin, QueueSelector::IFlush);
+    asked(&mut stdin.lock(), has_session)
+}
+
+/// Asks the person. An approval for the session is offered where that is one client's.
+fn asked(lines: &mut impl BufRead, has_session: bool) -> Said {
+    let session = if has_session { "this [s]ession · " } else { "" };
     loop {
-        style::talk(
-            "[o]nce · this [s]ession · always with these [a]rguments · always this [t]ool · [d]eny · Enter: later > ",
-        );
-        let word = match line(lines)?.to_lowercase().as_str() {
-            "" => return None,
+        style::talk(&format!(
+            "[o]nce · {session}always with these [a]rguments · always this [t]ool · [d]eny · Enter: later > "
+        ));
+        let Some(word) = line_of(lines) else { return Said::Nothing };
+        let word = match word.to_lowercase().as_str() {
+            "" => return Said::Later,
             "o" | "once" => Allow::Once.word(),
-            "s" | "session" => Allow::Session.word(),
+            "s" | "session" if has_session => Allow::Session.word(),
             "a" | "arguments" => Allow::Arguments.word(),
             "t" | "tool" => Allow::Tool.word(),
             "d" | "deny" => {
                 style::talk("why (the model reads it; Enter: no reason) > ");
-                let reason = line(lines).filter(|reason| !reason.is_empty());
-                return Some(Decision { word: "deny", reason });
+                let reason = line_of(lines).filter(|reason| !reason.is_empty());
+                return Said::Decided(Decision { word: "deny", reason });
             }
             _ => continue,
         };
-        return Some(Decision { word, reason: None });
+        return Said::Decided(Decision { word, reason: None });
     }
-}
-
-/// The next line; `None` at the end.
-fn line(lines: &mut impl BufRead) -> Option<String> {
-    let mut line = String::new();
-    let length = lines.read_line(&mut line).ok()?;
-    (length > 0).then(|| line.trim().to_owned())
 }
 
 fn decide(call: &WaitingCall, decision: &Decision, is_json: bool, connection: &mut Connection) -> Result<(), Refusal> {
@@ -175,14 +213,10 @@ fn decide(call: &WaitingCall, decision: &Decision, is_json: bool, connection: &m
     }
     let others = settled["calls"].as_array().map_or(0, |calls| calls.len().saturating_sub(1));
     let others =
-        if others == 0 { String::new() } else { format!(", and {} that waited", plural(as_u64(others), "other call")) };
+        if others == 0 { String::new() } else { format!(", and {} that waited", plural(others, "other call")) };
     let done = if decision.word == "deny" { "denied" } else { "approved" };
     style::note(&format!("{done} {}{others}", style::plain(&call.tool)));
     Ok(())
-}
-
-fn as_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 fn for_long(milliseconds: u64) -> String {
@@ -190,11 +224,15 @@ fn for_long(milliseconds: u64) -> String {
 }
 
 fn show(call: &WaitingCall) {
-    let client = call.client.as_deref().map(|client| format!(" of {}", style::plain(client))).unwrap_or_default();
-    let tool = style::plain(&call.tool);
-    style::talk(&format!("\n{tool}{client}, session {}: {}\n", call.session, style::plain(&call.reason)));
+    // The client chooses its name: it must not look like a part of the question.
+    let on_a_line = |text: &str| style::plain(&visible(text));
+    let client = call.client.as_deref().map(|client| format!(" of {}", style::cut(&on_a_line(client), CLIENT)));
+    let client = client.unwrap_or_default();
+    let session = call.session.map(|session| format!(", session {session}")).unwrap_or_default();
+    style::talk(&format!("\n{}{client}{session}: {}\n", on_a_line(&call.tool), on_a_line(&call.reason)));
+    style::talk(&format!("  in {}\n", on_a_line(&call.folder)));
     for line in arguments(&call.arguments, call.approved_before.as_deref()) {
-        style::talk(&format!("  {}\n", style::plain(&line)));
+        style::talk(&format!("  {}\n", on_a_line(&line)));
     }
 }
 
@@ -227,20 +265,23 @@ fn arguments(now: &str, before: Option<&str>) -> Vec<String> {
 fn kept(remembered: &Remembered, is_json: bool) -> Result<ExitCode, Refusal> {
     let kept = remembered.list().map_err(|error| Refusal::io("the approvals cannot be read", error))?;
     if is_json {
-        let row = |one: &Kept| json!({"id": one.id(), "tool": one.tool, "version": one.version, "project": one.project, "arguments": one.arguments, "since_ms": one.since_ms});
+        let row = |one: &Kept| json!({"id": one.id(), "tool": one.tool, "version": one.version, "project": one.project, "folder": one.folder, "arguments": one.arguments, "any_arguments": one.digest.is_none(), "since_ms": one.since_ms});
         style::answer_json(&kept.iter().map(row).collect::<Vec<_>>());
     } else if kept.is_empty() {
         style::note("no approval is kept");
     } else {
-        let head = ["id", "tool", "given", "for", "arguments"].map(str::to_owned).to_vec();
+        let head = ["id", "tool", "given", "in", "arguments"].map(str::to_owned).to_vec();
         let row = |one: &Kept| {
-            let project = if one.project.is_empty() { "no hostler.toml" } else { &one.project };
             vec![
                 one.id()[..8].to_owned(),
                 style::plain(&one.tool),
                 format!("{} ago", for_long(unix_ms().saturating_sub(one.since_ms))),
-                style::plain(project),
-                style::plain(one.arguments.as_deref().unwrap_or("any")),
+                style::plain(&one.folder),
+                match (&one.arguments, &one.digest) {
+                    (Some(arguments), _) => style::plain(arguments),
+                    (None, Some(_)) => "certain ones, not shown: the tool gets secrets".to_owned(),
+                    (None, None) => "any".to_owned(),
+                },
             ]
         };
         let rows: Vec<Vec<String>> = std::iter::once(head).chain(kept.iter().map(row)).collect();
@@ -250,8 +291,9 @@ fn kept(remembered: &Remembered, is_json: bool) -> Result<ExitCode, Refusal> {
 }
 
 fn forget(remembered: &Remembered, which: &str, is_json: bool) -> Result<ExitCode, Refusal> {
-    let meant = |one: &Kept| which == "all" || one.tool == which || (which.len() >= 4 && one.id().starts_with(which));
-    let gone = remembered.forget(meant).map_err(|error| Refusal::io("the approvals cannot be taken back", error))?;
+    let meant =
+        |one: &Kept| which == "all" || one.tool == which || (which.len() >= SHORTEST && one.id().starts_with(which));
+    let gone = remembered.forget(meant).map_err(|error| Refusal::io("the approvals cannot be revoked", error))?;
     if gone == 0 {
         let what = format!("no kept approval has the id or the tool {which}");
         return Err(Refusal::not_found(what, "`hostler approve --list kept` shows them"));
@@ -259,7 +301,7 @@ fn forget(remembered: &Remembered, which: &str, is_json: bool) -> Result<ExitCod
     if is_json {
         style::answer_json(&json!({"forgotten": gone}));
     } else {
-        style::note(&format!("took back {}", plural(as_u64(gone), "approval")));
+        style::note(&format!("revoked {}", plural(gone, "approval")));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -285,13 +327,14 @@ mod tests {
 
     #[test]
     fn a_person_decides_by_a_letter_and_says_why_not() {
-        let said = |typed: &str| asked(&mut typed.as_bytes());
-        let allowed = |word| Some(Decision { word, reason: None });
+        let said = |typed: &str| asked(&mut typed.as_bytes(), true);
+        let allowed = |word| Said::Decided(Decision { word, reason: None });
         assert_eq!(
             [said("o\n"), said("what\nS\n"), said("a\n"), said("tool\n")],
             ["once", "session", "arguments", "tool"].map(allowed)
         );
-        assert_eq!(said("d\nnot now\n"), Some(Decision { word: "deny", reason: Some("not now".to_owned()) }));
-        assert_eq!([said("\n"), said("")], [None, None], "the end of the input decides nothing");
+        assert_eq!(said("d\nnot now\n"), Said::Decided(Decision { word: "deny", reason: Some("not now".to_owned()) }));
+        assert_eq!([said("\n"), said("")], [Said::Later, Said::Nothing], "the end of the input decides nothing");
+        assert_eq!(asked(&mut "s\n".as_bytes(), false), Said::Nothing, "it is not offered");
     }
 }

@@ -91,7 +91,8 @@ fn fill_in(schema: &Value, lines: &mut impl BufRead, say: &mut impl FnMut(&str))
 }
 
 /// The next line; `None` at the end.
-fn line_of(lines: &mut impl BufRead) -> Option<String> {
+/// The next line; `None` at the end of the input.
+pub(super) fn line_of(lines: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     let length = lines.read_line(&mut line).ok()?;
     (length > 0).then(|| line.trim().to_owned())

@@ -67,6 +67,13 @@ impl Word for SearchProvider {
 }
 
 impl BuiltinSettings {
+    /// What decides what the tools can reach, as one text: an approval is bound to it.
+    pub fn reach(&self) -> String {
+        let value = |setting: &Option<Setting<Vec<String>>>| setting.as_ref().map(|setting| setting.value.clone());
+        let roots = self.roots.as_ref().map(|roots| &roots.value);
+        format!("{roots:?} {:?}", value(&self.fetch_private))
+    }
+
     pub(super) fn read(section: Section<'_>, environment: &Environment) -> Self {
         let (search, fetch) = (section.section("web_search"), section.section("fetch_url"));
         let roots = section.take::<Vec<PathBuf>>("roots").map(|Setting { value, origin }| {

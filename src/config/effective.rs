@@ -99,6 +99,17 @@ pub struct FunctionSettings {
     pub icon: Option<Setting<String>>,
 }
 
+impl EffectiveTool {
+    /// The settings that decide what its calls can reach, as one text: an approval is bound to it.
+    pub fn reach(&self) -> String {
+        let env: Vec<(&String, &String)> = self.env.iter().map(|(name, value)| (name, &value.value)).collect();
+        let may = (self.host_access.value, self.client_access.value, self.new_privileges.value);
+        let protocol = self.protocol.as_ref().map(|protocol| protocol.value);
+        let gets = (&self.secrets.value, &self.pass_env.value, env, &self.config.value);
+        format!("{may:?} {gets:?} {:?} {protocol:?}", self.cwd.value)
+    }
+}
+
 impl Config {
     /// The settings of a pack. `header` is what its file sets; `internal` files have access to hostler.
     pub fn tool(&self, pack: &str, header: Option<&ToolLayer>, internal: bool) -> EffectiveTool {

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Puts these bytes into the file, which may exist. Its folder is made if it is missing. When this returns, the file outlives a loss of
@@ -26,9 +26,26 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replaced
 }
 
+/// The bytes of a file that only this user can have written. A link, a pipe, a file that others own or may write, and one of more than
+/// `most` bytes are errors: what is read decides something.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let about = file.metadata()?;
+    let own = rustix::process::geteuid().as_raw();
+    if !about.is_file() || about.uid() != own || about.mode() & 0o022 != 0 {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may have written it"));
+    }
+    let mut bytes = Vec::new();
+    if file.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -46,5 +63,20 @@ mod tests {
         assert!(replace(&folder.path().join("new"), b"a folder is in the way").is_err());
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["new"], "no draft stays");
+    }
+    #[test]
+    fn only_a_file_of_this_user_alone_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        replace(&place("own"), b"12345").unwrap();
+        assert_eq!(read(&place("own"), 5).unwrap(), b"12345");
+        assert_eq!(read(&place("own"), 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        symlink(place("own"), place("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, place("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        replace(&place("open"), b"x").unwrap();
+        std::fs::set_permissions(place("open"), PermissionsExt::from_mode(0o620)).unwrap();
+        for name in ["link", "pipe", "open", "missing", "."] {
+            assert!(read(&place(name), 5).is_err(), "{name}");
+        }
     }
 }

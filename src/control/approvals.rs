@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::client::Client;
-use super::refusals::not_found;
+use super::refusals::{invalid_params, not_found, not_saved};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
-use crate::approvals::{self, Extent, WaitingCall};
+use crate::approvals::{self, AnswerError, ApprovalScope, WaitingCall};
+use crate::threads::blocking_or_here;
 
 pub(super) fn enter(table: &mut impl Table) {
-    let about = "The calls that wait for a person, those that have waited longest first. After the first time, calls also wait where \
-                 their own client cannot ask.";
+    let about = "The calls that wait for a person, those that have waited longest first. After the first call of this \
+                 method, calls also wait whose own client cannot ask.";
     table.enter(Entry { name: "approvals.list", scope: Scope::Operate, session: false, about }, list);
     let about = "Approves or denies a call that waits. The first answer counts. Answers with the ids of the calls that it decides.";
     table.enter(Entry { name: "approvals.answer", scope: Scope::Operate, session: false, about }, answer);
@@ -24,7 +25,7 @@ pub(super) fn enter(table: &mut impl Table) {
 enum Decision {
     /// This call is made.
     Once,
-    /// It and later calls of this version of the tool in its session are made.
+    /// It and later calls of this version of the tool in its session are made; not where several clients share one.
     Session,
     /// It and later calls of this version of the tool with the same arguments are made.
     Arguments,
@@ -62,13 +63,20 @@ async fn answer(client: Arc<Client>, params: Decided) -> Answer<Settled> {
     let Decided { approval, decision, reason } = params;
     let allow = approvals::Answer::Allow;
     let answer = match decision {
-        Decision::Once => allow(Extent::Once),
-        Decision::Session => allow(Extent::Session),
-        Decision::Arguments => allow(Extent::Arguments),
-        Decision::Tool => allow(Extent::Tool),
+        Decision::Once => allow(ApprovalScope::Once),
+        Decision::Session => allow(ApprovalScope::Session),
+        Decision::Arguments => allow(ApprovalScope::Arguments),
+        Decision::Tool => allow(ApprovalScope::Tool),
         Decision::Deny => approvals::Answer::Deny(reason.filter(|reason| !reason.trim().is_empty())),
     };
-    let calls = client.control().runtime().approvals.answer(&approval, &answer);
-    let unknown = || not_found(format!("no call waits for the approval {approval}; list them with `approvals.list`"));
-    calls.map(|calls| Settled { calls }).ok_or_else(unknown)
+    let (approvals, id) = (Arc::clone(&client.control().runtime().approvals), approval.clone());
+    // What is allowed for good is written.
+    let calls = blocking_or_here(move || approvals.answer(&id, &answer)).await;
+    calls.map(|calls| Settled { calls }).map_err(|error| match error {
+        AnswerError::NotWaiting => {
+            not_found(format!("no call waits for the approval {approval}; list them with `approvals.list`"))
+        }
+        AnswerError::NoSession => invalid_params(&format!("{error}; decide `once`, `arguments` or `tool`")),
+        AnswerError::NotSaved(_) => not_saved(&error),
+    })
 }

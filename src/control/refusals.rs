@@ -53,6 +53,11 @@ pub(super) fn not_found(message: impl Into<String>) -> ErrorObjectOwned {
     error(REFUSED, "NOT_FOUND", message)
 }
 
+/// What was decided cannot be saved.
+pub(super) fn not_saved(source: &dyn std::fmt::Display) -> ErrorObjectOwned {
+    error(REFUSED, Code::SystemError.word(), format!("{source}; nothing was decided"))
+}
+
 /// The call goes on, but not here.
 pub(super) fn elsewhere(call: &str) -> ErrorObjectOwned {
     let message = format!(

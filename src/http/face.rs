@@ -111,7 +111,7 @@ impl Face {
     async fn open(&self) -> Result<&Open, String> {
         let open = self.open.get_or_try_init(|| async {
             let opened = self.house.open().await?;
-            let one = |scope| Requests::of(&self.control, Some(Session::open(Arc::clone(&opened.service))), scope);
+            let one = |scope| Requests::of(&self.control, Some(Session::of_many(Arc::clone(&opened.service))), scope);
             let all = [one(Scope::Observe), one(Scope::Call), one(Scope::Operate)];
             let [Ok(observe), Ok(call), Ok(operate)] = all else { return Err("a method is there twice".to_owned()) };
             Ok(Open { opened, requests: [observe, call, operate] })

@@ -278,7 +278,7 @@ fn what_was_taken_over_is_left_for_the_next_one() {
     // It ends before it has begun the call.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(heir.end(Duration::from_secs(10)));
-    drop(heir);
+    die(heir);
     let next = Claim::take(&person(base.path()), "k").unwrap();
     assert_eq!(recover(&next).to_run.len(), 1);
 }

@@ -105,6 +105,7 @@ pub(super) fn caller(era: &Era, usual: &Arc<Caller>, meta: &RequestMetaObject) -
     let text = |key: &str| meta.get(key).and_then(Value::as_str);
     Arc::new(Caller {
         session: usual.session,
+        is_of_many: usual.is_of_many,
         client: era.client_name(meta),
         tags: tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
         trace: text(TRACE).and_then(|parent| TraceContext::read(parent, text(TRACE_STATE))),

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::message;
 use super::session::McpSession;
-use crate::call::CallService;
+use crate::call::{CallService, Session};
 use crate::outcome::{Cancelled, Canceller};
 use crate::process::Outbox;
 
@@ -31,9 +31,18 @@ pub async fn serve_connection(
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {
+    serve_session(Session::open(service), input, output).await
+}
+
+/// The same in a session that is open.
+pub async fn serve_session(
+    session: Session,
+    input: impl AsyncRead + Send + Unpin,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> io::Result<()> {
     let outbox = Outbox::new(Box::new(output));
     let broken = outbox.broken();
-    let session = McpSession::new(service, outbox, None);
+    let session = McpSession::new(session, outbox, None);
     let ended = tokio::select! {
         ended = read(input, &session, || false) => ended,
         () = broken.notified() => Ok(()),

@@ -39,7 +39,7 @@ mod tasks;
 mod tools;
 mod watched;
 
-pub use connection::serve_connection;
+pub use connection::{serve_connection, serve_session};
 pub use lifecycle::is_known_revision;
 pub use record::Record;
 pub use serve::{Client, ClientInfo};

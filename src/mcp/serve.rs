@@ -14,7 +14,7 @@ use super::record::Record;
 use super::recorder::Recorder;
 use super::session::McpSession;
 use super::stdio::{FarEnd, Reader, Stdio, is_closed};
-use crate::call::CallService;
+use crate::call::{CallService, Session};
 use crate::outcome::{Cancelled, Canceller};
 use crate::process::{Outbox, Signals};
 use crate::telemetry::spawn;
@@ -84,7 +84,7 @@ impl Client {
             None => output,
         });
         let broken = outbox.broken();
-        let session = McpSession::new(service, outbox, recorder);
+        let session = McpSession::new(Session::open(service), outbox, recorder);
         Self { session, input: Stdin { stream: input, fd: input_fd }, broken, far_end }
     }
 

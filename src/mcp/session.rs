@@ -103,14 +103,14 @@ fn first_id() -> u64 {
 pub(super) type Refused = ErrorData;
 
 impl McpSession {
-    pub fn new(service: Arc<CallService>, outbox: Outbox, recorder: Option<Recorder>) -> Arc<Self> {
+    pub fn new(session: Session, outbox: Outbox, recorder: Option<Recorder>) -> Arc<Self> {
+        let service = Arc::clone(session.service());
         let listed = RoleKind::ALL.map(|list| AtomicU64::new(*service.registry.announcements(list).borrow()));
         let results = StoredResults::new(&service.config().environment);
         if let Some(journal) = &service.journal {
             outbox.follow(Arc::clone(journal) as _);
         }
-        let session = Session::open(service);
-        let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
+        let caller = Arc::new(session.caller());
         Arc::new_cyclic(|own| Self {
             requests: Requests::new(outbox.clone(), recorder.as_ref().map_or(0, |_| first_id())),
             round_trips: Mutex::new(RoundTrips::new()),
@@ -321,7 +321,7 @@ impl McpSession {
         let result = state.era.initialize(hello, self.about());
         let client = state.era.client_name(&RequestMetaObject::default());
         tracing::info!(session = self.session.id().0, client, revision = %result.protocol_version, "session opened");
-        state.caller = Arc::new(Caller { session: self.session.id(), client, ..Caller::default() });
+        state.caller = Arc::new(Caller { client, ..self.session.caller() });
         state.last = LastTerms::default();
         drop(state);
         if is_first {

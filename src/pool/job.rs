@@ -31,6 +31,8 @@ impl SessionId {
 pub struct Caller {
     /// The session; the default one belongs to the program itself.
     pub session: SessionId,
+    /// Whether that session is of several clients.
+    pub is_of_many: bool,
     /// The client's own name and version: `claude-code 2.1`.
     pub client: Option<String>,
     /// The client's tags, for the log and the worker.

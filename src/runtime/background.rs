@@ -16,6 +16,7 @@ use crate::config::{Config, ConfigError, Environment};
 use crate::journal::{Claimed, Keyed, State, digest};
 use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::edge;
+use crate::registry::Watching;
 use crate::threads::blocking;
 
 /// Why there are no background calls where nothing is written down.
@@ -37,13 +38,19 @@ pub struct Begun {
     pub handle: Option<CallHandle>,
 }
 
+/// A workspace that follows changes of its files.
+struct Open {
+    app: Workspace,
+    _watching: Watching,
+}
+
 /// The background calls of a process.
 pub struct Background {
     runtime: Weak<Runtime>,
     /// The variables of calls whose client's are not known any more.
     environment: OnceLock<Arc<Environment>>,
     /// Where such calls run. Locked only to look up or to add.
-    open: Mutex<Vec<(CallSite, Weak<Workspace>)>>,
+    open: Mutex<Vec<(CallSite, Weak<Open>)>>,
     /// How many calls go on.
     running: watch::Sender<usize>,
     /// Locked while one is opened: calls of one site share it.
@@ -92,15 +99,16 @@ impl Background {
         if runtime.journal.is_none() {
             return Err(Fault::new(Code::NotSupported, WITHOUT_JOURNAL));
         }
-        let app = self.workspace(runtime, &site).await?;
+        let open = self.workspace(runtime, &site).await?;
+        let app = &open.app;
         app.calls.registry.asked_for(&request.tool).await;
-        let request = match self.claimed(runtime, &app, request).await? {
+        let request = match self.claimed(runtime, app, request).await? {
             Ok(request) => request,
             Err(first) => return Ok(Begun { id: first, handle: None }),
         };
         let is_resumed = request.resumed.is_some() && request.key.is_none();
         let hold = runtime.sessions.hold();
-        let session = Session::open(Arc::clone(&app.calls));
+        let session = Session::of_many(Arc::clone(&app.calls));
         let request = CallRequest { background: true, workspace: Some(site.written()), ..request };
         let handle = session.start(request);
         let observer = handle.observer();
@@ -112,7 +120,7 @@ impl Background {
             let _ = handle.outcome().await;
             running.send_modify(|count| *count -= 1);
             drop(session);
-            if let Some(app) = Arc::into_inner(app) {
+            if let Some(Open { app, .. }) = Arc::into_inner(open) {
                 app.close().await;
             }
             drop(hold);
@@ -196,15 +204,17 @@ impl Background {
         }
     }
 
-    async fn workspace(&self, runtime: &Arc<Runtime>, site: &CallSite) -> Result<Arc<Workspace>, Fault> {
+    async fn workspace(&self, runtime: &Arc<Runtime>, site: &CallSite) -> Result<Arc<Open>, Fault> {
         let _one = self.opening.lock().await;
         let known = {
             let mut open = self.open.lock();
-            open.retain(|(_, app)| app.strong_count() > 0);
-            open.iter().find(|(known, _)| known == site).and_then(|(_, app)| app.upgrade())
+            open.retain(|(_, known)| known.strong_count() > 0);
+            open.iter().find(|(known, _)| known == site).and_then(|(_, known)| known.upgrade())
         };
-        if let Some(app) = known {
-            return Ok(app);
+        if let Some(known) = known {
+            // A rule that was saved just now counts for this call.
+            known.app.catch_up().await;
+            return Ok(known);
         }
         let (runtime, here, wanted) = (Arc::clone(runtime), Handle::current(), site.clone());
         let opening = blocking(move || {
@@ -215,10 +225,11 @@ impl Background {
         });
         let failed = |what: String| Fault::new(Code::SystemError, what);
         let opened: Result<Workspace, ConfigError> = opening.map_err(|error| failed(error.to_string()))?.await;
-        let app = Arc::new(opened.map_err(|error| Fault::new(Code::InvalidParams, error.to_string()))?);
+        let app = opened.map_err(|error| Fault::new(Code::InvalidParams, error.to_string()))?;
         app.ask();
-        self.open.lock().push((site.clone(), Arc::downgrade(&app)));
-        Ok(app)
+        let open = Arc::new(Open { _watching: app.watch(), app });
+        self.open.lock().push((site.clone(), Arc::downgrade(&open)));
+        Ok(open)
     }
 }
 

@@ -20,7 +20,7 @@ pub use background::Background;
 pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
-use crate::approvals::Approvals;
+use crate::approvals::{Approvals, Remembered};
 use crate::call::Watch;
 use crate::config::Config;
 use crate::executor::{PoolStore, caps};
@@ -76,18 +76,10 @@ impl Runtime {
         let pools = PoolStore::new(broker, last_session.is_some());
         let config = Mutex::new(Arc::new(config.clone()));
         let watch = Watch::new(Arc::clone(&pools));
+        let approvals = Approvals::new(Remembered::of(&config.lock().environment));
         Arc::new_cyclic(|own| {
             let background = Background::of(Weak::clone(own));
-            Self {
-                pools,
-                sessions: Arc::default(),
-                approvals: Arc::default(),
-                watch,
-                journal,
-                background,
-                last_session,
-                config,
-            }
+            Self { pools, sessions: Arc::default(), approvals, watch, journal, background, last_session, config }
         })
     }
 

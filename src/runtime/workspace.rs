@@ -19,9 +19,9 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::journal::{Claim, Journal};
 use crate::process::{self, Signals};
-use crate::registry::{Registry, Watching, keep_asking};
+use crate::registry::{Follower, Registry, Watching, keep_asking};
 use crate::telemetry::spawn;
-use crate::threads::blocking;
+use crate::threads::{blocking, blocking_or_here};
 use crate::worker::{Shims, Sources};
 
 /// The time limit for exit handlers of workers after a command.
@@ -147,6 +147,12 @@ impl Workspace {
             tokio::time::sleep(wait).await;
             Watching::start(&registry, Box::new(follower))
         }
+    }
+
+    /// Puts a configuration in force that was saved just now, before what watches it has seen that.
+    pub async fn catch_up(&self) {
+        let changes = Changes::of(&self.calls, &self.runtime, self.added.clone());
+        let _ = blocking_or_here(move || changes.look()).await;
     }
 
     /// What is wrong with the tools folders and with tables of the configuration.

@@ -252,7 +252,7 @@ fn small(caller: &Arc<Caller>) -> Arc<Caller> {
     let cut = |text: &str| text[..text.floor_char_boundary(MAX_CALLER / 16)].to_owned();
     let tags = caller.tags.iter().take(8).map(|tag| cut(tag)).collect();
     let (client, trace) = (caller.client.as_deref().map(cut), caller.trace.as_ref().map(TraceContext::without_state));
-    Arc::new(Caller { session: caller.session, client, tags, trace })
+    Arc::new(Caller { session: caller.session, is_of_many: caller.is_of_many, client, tags, trace })
 }
 
 /// A fault as it is kept and sent.

@@ -11,9 +11,9 @@ use tokio::sync::mpsc;
 
 use super::frame::{Frame, Params, cancellation, of_subscription, on_one_line, spliced};
 use super::stream::Stream;
-use crate::call::CallService;
+use crate::call::{CallService, Session};
 use crate::http::face::Attendance;
-use crate::mcp::serve_connection;
+use crate::mcp::serve_session;
 use crate::protocol::TraceContext;
 
 /// What the streams to and from the session hold, and the lines on their way to it.
@@ -76,7 +76,9 @@ impl Peer {
                 }
                 writer.shutdown().await
             };
-            let serving = serve_connection(service, input, output);
+            // Clients that cannot come back have no session of their own.
+            let session = if is_kept { Session::open(service) } else { Session::of_many(service) };
+            let serving = serve_session(session, input, output);
             tokio::select! {
                 _ = async { tokio::join!(writing, serving) } => {}
                 () = attendance.ended() => {}
