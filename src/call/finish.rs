@@ -13,6 +13,7 @@ use super::resolve::prepare;
 use super::service::CallService;
 use super::tries::{Tries, until};
 use crate::config::tool::JournalLevel;
+use crate::journal::digest;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::pool::Settled;
 use crate::process::edge;
@@ -49,6 +50,7 @@ impl Finish {
         let arguments = Value::Object(std::mem::take(&mut request.arguments));
         let request = Arc::new(request);
         let tool = found.as_ref().ok().cloned();
+        let guarded = self.guarded(tool.as_deref(), &arguments, &request);
         let prepared = found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool)));
         let key = request.key.as_deref();
         let prepared = match (prepared, key, &service.journal) {
@@ -72,7 +74,11 @@ impl Finish {
             Ok((arguments, tool)) => Tries::of(&service, &running, &request, tool, self.began).run(arguments).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
-        let outcome = self.outcome(settled);
+        let mut outcome = self.outcome(settled);
+        if let Some((most, arguments)) = guarded {
+            let times = service.loops.ended(running.caller.session, &arguments, &outcome);
+            outcome.metadata.repeated = (times >= most).then_some(times);
+        }
         let has_ended = running.journal_end(&outcome);
         running.journal_settles().await;
         edge("call.before-answer");
@@ -80,6 +86,15 @@ impl Finish {
             running.gives_key_back(journal, &outcome.tool, request.key.as_deref()).await;
         }
         service.finish(&running, outcome);
+    }
+
+    /// From how many same calls on the model is told so, with a digest of the arguments. A tool's own calls, and those of several clients
+    /// together, are no loop of a model.
+    fn guarded(&self, tool: Option<&Tool>, arguments: &Value, request: &CallRequest) -> Option<(usize, String)> {
+        let config = self.service.config();
+        let most = tool.map_or(&config.policy.loop_guard, |tool| &tool.settings.policy.loop_guard).as_ref()?.value;
+        let is_of_model = request.chain.is_empty() && !request.background && !self.running.caller.is_of_many;
+        is_of_model.then(|| (most, digest(arguments)))
     }
 
     fn end(&self, settled: Settled) {

@@ -14,6 +14,7 @@ mod journaled;
 mod kept_source;
 mod keyed;
 mod layer;
+mod loop_guard;
 mod nesting;
 mod overview;
 mod places;

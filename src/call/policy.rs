@@ -13,10 +13,10 @@ use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::service::CallService;
 use crate::config::declared_policy::Mode;
 use crate::outcome::{Code, Details, Fault, Metadata};
-use crate::policy::{Because, Decision, Facts, Rate, Rules, Turn};
+use crate::policy::{Because, Decision, Facts, Rate, Rules, Turn, Unit};
 use crate::pool::{SessionId, Settled};
 use crate::process::Moment;
-use crate::rates::{CountError, Rates};
+use crate::rates::{CountError, Purpose, Rates};
 use crate::registry::Tool;
 use crate::threads::blocking_or_here;
 
@@ -89,8 +89,24 @@ async fn facts_of(tool: &Arc<Tool>, arguments: &RawValue, service: &CallService)
 impl PolicyLayer {
     async fn go_on(&self, call: &CallContext, next: Next<'_>, asks: Asks) -> Settled {
         match self.admit(call, next.arguments(), next.service, asks).await {
-            Ok(()) => next.run().await,
+            Ok(()) => {
+                let settled = next.run().await;
+                self.spend(call, &settled).await;
+                settled
+            }
             Err(fault) => refusal(fault),
+        }
+    }
+
+    /// Counts how long a call ran, also if it failed: a tool that is killed after an hour has run for an hour.
+    async fn spend(&self, call: &CallContext, settled: &Settled) {
+        let rates = call.tool.governed().map(|governed| governed.rules.rates()).unwrap_or_default();
+        let ran = Duration::try_from_secs_f64(settled.metadata.run_ms / 1000.0).unwrap_or_default();
+        if rates.iter().any(|rate| rate.unit == Unit::Seconds)
+            && !ran.is_zero()
+            && let Err(fault) = self.turns(call, Purpose::Spend(ran)).await
+        {
+            tracing::warn!(tool = call.tool.name, "how long a call ran is not counted: {}", fault.message);
         }
     }
 
@@ -112,7 +128,7 @@ impl PolicyLayer {
         let is_counted = call.version == 1 && !rules.rates().is_empty();
         let mut decision = rules.decide(&facts);
         if is_counted && decision != Decision::Allowed {
-            facts.turns = self.turns(call, false).await?;
+            facts.turns = self.turns(call, Purpose::Look).await?;
             decision = rules.decide(&facts);
         }
         let why = match decision {
@@ -128,7 +144,7 @@ impl PolicyLayer {
             self.judge_again(call, arguments, service, true).await?;
         }
         if is_counted {
-            facts.turns = self.turns(call, true).await?;
+            facts.turns = self.turns(call, Purpose::Take).await?;
             if let Decision::Denied(because) = rules.decide(&facts) {
                 return Err(denied(&call.tool, &because, &facts.turns));
             }
@@ -158,14 +174,11 @@ impl PolicyLayer {
         }
     }
 
-    /// When the rates of a tool admit this call. If that is now and it is to be counted, it is.
-    async fn turns(&self, call: &CallContext, counts: bool) -> Result<Vec<Turn>, Fault> {
+    /// When the rates of a tool admit this call, counted as the purpose says.
+    async fn turns(&self, call: &CallContext, purpose: Purpose) -> Result<Vec<Turn>, Fault> {
         let of = call.tool.governed().map(|governed| governed.rules.rates()).unwrap_or_default();
-        let look = || {
-            let (session, now) = (call.caller().session.0, Moment::now());
-            let look = if counts { Rates::take } else { Rates::look };
-            look(&self.rates, of, session, now, Duration::ZERO)
-        };
+        let session = call.caller().session.0;
+        let look = || self.rates.count(of, session, Moment::now(), Duration::ZERO, purpose);
         let late = tokio::time::Instant::now() + LONGEST_COUNT;
         loop {
             match look() {

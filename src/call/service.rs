@@ -17,6 +17,7 @@ use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::heard::Redacting;
 use super::host::AskContext;
 use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers};
+use super::loop_guard::LoopGuard;
 use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
 use super::watch::{Watch, Watched};
@@ -60,6 +61,8 @@ pub struct CallService {
     pub(super) rates: Arc<Rates>,
     /// The calls of the process that wait for a person.
     pub(super) approvals: Arc<Approvals>,
+    /// Notices calls that are made again and again.
+    pub(super) loops: LoopGuard,
     /// Files whose running calls wait for other files. Locked only briefly.
     pub(super) waits: Mutex<waits::WaitGraph>,
     /// Whether the minimum workers were started.
@@ -104,6 +107,7 @@ impl CallService {
             counts,
             rates,
             approvals,
+            loops: LoopGuard::default(),
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),
             ids: CallIds::default(),

@@ -93,6 +93,7 @@ impl Drop for Session {
         self.service.watch.session_ends(self.service.number_of(self.id));
         self.service.rates.session_ended(self.id.0);
         self.service.approvals.session_ended(self.id.0);
+        self.service.loops.session_ended(self.id);
         let (service, id) = (Arc::clone(&self.service), self.id);
         if service.all_of(id) == 0 {
             return service.pools.session_ended(id);

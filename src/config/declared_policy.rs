@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::origin::{Origin, Setting};
-use super::rules::{command_patterns, host_patterns, modes, path_patterns, rate};
+use super::rules::{at_least_two, command_patterns, host_patterns, modes, path_patterns, rate};
 use super::section::Section;
 use super::value::{FromToml, Word, count};
 
@@ -82,12 +82,18 @@ pub struct DeclaredPolicy {
     pub rate_limit_per_minute: Option<Setting<usize>>,
     /// How often it may be called in a day.
     pub budget_calls_per_day: Option<Setting<usize>>,
+    /// How many seconds its calls may run in a day.
+    pub budget_seconds_per_day: Option<Setting<usize>>,
     /// How often one session may call it in an hour.
     pub session_rate_limit_per_hour: Option<Setting<usize>>,
     /// How often one session may call it in a minute.
     pub session_rate_limit_per_minute: Option<Setting<usize>>,
     /// How often one session may call it.
     pub session_budget_calls: Option<Setting<usize>>,
+    /// How many seconds its calls may run for one session.
+    pub session_budget_seconds: Option<Setting<usize>>,
+    /// From how many calls in a row with the same arguments and result on the model is told so.
+    pub loop_guard: Option<Setting<usize>>,
     /// What its paths have to match.
     pub allowed_paths: Option<Setting<Vec<String>>>,
     /// What its paths may not match.
@@ -112,8 +118,8 @@ pub struct DeclaredPolicy {
 macro_rules! strongest {
     ($do:ident!($($first:tt)*)) => {
         $do!($($first)* version, tags, category, risk_level, allowed_modes, requires_approval, requires_sandbox, rate_limit_per_hour,
-            rate_limit_per_minute, budget_calls_per_day, session_rate_limit_per_hour, session_rate_limit_per_minute,
-            session_budget_calls, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts)
+            rate_limit_per_minute, budget_calls_per_day, budget_seconds_per_day, session_rate_limit_per_hour,
+            session_rate_limit_per_minute, session_budget_calls, session_budget_seconds, loop_guard, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts)
     };
 }
 
@@ -168,9 +174,12 @@ impl DeclaredPolicy {
             rate_limit_per_hour: section.take_as("rate_limit_per_hour", rate),
             rate_limit_per_minute: section.take_as("rate_limit_per_minute", rate),
             budget_calls_per_day: section.take_as("budget_calls_per_day", rate),
+            budget_seconds_per_day: section.take_as("budget_seconds_per_day", rate),
             session_rate_limit_per_hour: section.take_as("session_rate_limit_per_hour", rate),
             session_rate_limit_per_minute: section.take_as("session_rate_limit_per_minute", rate),
             session_budget_calls: section.take_as("session_budget_calls", rate),
+            session_budget_seconds: section.take_as("session_budget_seconds", rate),
+            loop_guard: section.take_as("loop_guard", at_least_two),
             allowed_paths: section.take_as("allowed_paths", path_patterns),
             forbidden_paths: section.take_each("forbidden_paths", path_patterns),
             max_file_size_mb: section.take_as("max_file_size_mb", count),
@@ -192,15 +201,18 @@ impl DeclaredPolicy {
         self
     }
 
-    /// The limits for calls: in a minute, an hour and a day, and for one session in a minute, an hour and as long as it lives.
-    pub fn rates(&self) -> [&Option<Setting<usize>>; 6] {
+    /// The limits for calls: in a minute, an hour and a day, for their seconds in a day, and for one session in a minute, an hour and as
+    /// long as it lives, and for their seconds in it.
+    pub fn rates(&self) -> [&Option<Setting<usize>>; 8] {
         [
             &self.rate_limit_per_minute,
             &self.rate_limit_per_hour,
             &self.budget_calls_per_day,
+            &self.budget_seconds_per_day,
             &self.session_rate_limit_per_minute,
             &self.session_rate_limit_per_hour,
             &self.session_budget_calls,
+            &self.session_budget_seconds,
         ]
     }
 
@@ -211,9 +223,11 @@ impl DeclaredPolicy {
             rate_limit_per_minute: None,
             rate_limit_per_hour: None,
             budget_calls_per_day: None,
+            budget_seconds_per_day: None,
             session_rate_limit_per_minute: None,
             session_rate_limit_per_hour: None,
             session_budget_calls: None,
+            session_budget_seconds: None,
             ..self
         }
     }

@@ -40,6 +40,14 @@ pub(super) fn rate(value: &DeValue<'_>) -> Result<usize, Diagnosis> {
     }
 }
 
+/// How often something has to happen to happen again.
+pub(super) fn at_least_two(value: &DeValue<'_>) -> Result<usize, Diagnosis> {
+    match count(value)? {
+        1 => Err(Diagnosis::new("one call repeats nothing", "write 2 or more")),
+        times => Ok(times),
+    }
+}
+
 /// The most that a rate may admit.
 const MOST_CALLS: usize = 1_000_000;
 

@@ -36,8 +36,8 @@ pub(super) fn line(id: &RequestId, outcome: &Outcome, metadata: &Metadata, form:
         Ok(raw) => {
             let raw = if envelope { Cow::Owned(in_envelope(raw)) } else { Cow::Borrowed(&**raw) };
             match taken_apart(&outcome.call_id, raw.get(), 0) {
-                Some(apart) => message::result(id, to.with_blocks(apart)),
-                None => message::result(id, to.success(&raw)),
+                Some(apart) => message::result(id, to.noted(to.with_blocks(apart))),
+                None => message::result(id, to.noted(to.success(&raw))),
             }
         }
         Err(fault) => failed(id, fault, &to),
@@ -55,7 +55,7 @@ pub(super) fn line_of_blocks(
     let to = To { outcome, metadata, form };
     let content = blocks.into_iter().map(|block| Block::Other(Box::new(block))).collect();
     let structured_content = form.envelope.then(|| Structured::Apart(json!({"tool_success": true})));
-    message::result(id, Answer { content, structured_content, ..to.answer() })
+    message::result(id, to.noted(Answer { content, structured_content, ..to.answer() }))
 }
 
 fn failed(id: &RequestId, fault: &Fault, to: &To<'_>) -> Vec<u8> {
@@ -63,12 +63,12 @@ fn failed(id: &RequestId, fault: &Fault, to: &To<'_>) -> Vec<u8> {
         return message::error(id, &error);
     }
     match fault.code {
-        _ if to.form.envelope => message::result(id, to.failure_in_envelope(fault)),
+        _ if to.form.envelope => message::result(id, to.noted(to.failure_in_envelope(fault))),
         Code::ToolNotFound => {
             let error = ErrorData::invalid_params(fault.message.clone(), serde_json::to_value(fault).ok());
             message::error(id, &error)
         }
-        _ => message::result(id, to.failure(fault)),
+        _ => message::result(id, to.noted(to.failure(fault))),
     }
 }
 
@@ -216,6 +216,19 @@ impl<'a> To<'a> {
             structured_content: Some(Structured::Apart(structured)),
             ..self.failure(fault)
         }
+    }
+
+    /// An answer that tells the model if it goes round in circles.
+    fn noted<'r>(&'r self, mut answer: Answer<'r>) -> Answer<'r> {
+        if let Some(times) = self.metadata.repeated {
+            let text = format!(
+                "Note from hostler: this was call {times} in a row of {} with the same arguments, and it ended the same way. Another one will \
+                 not help: change the arguments, do something else, or tell the user what is missing.",
+                self.outcome.tool
+            );
+            answer.content.push(Block::Text(Text { text: Content::Quoted(text.into()) }));
+        }
+        answer
     }
 
     /// An answer without content.

@@ -39,6 +39,10 @@ pub struct Metadata {
     /// Why an earlier version of the tool file answered instead of the current one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
+    /// How many calls in a row of its session had the same arguments and the same result, if that is more than `loop_guard` allows
+    /// in silence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<usize>,
     /// The call's own span, if it belongs to a W3C trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -61,6 +65,7 @@ impl Default for Metadata {
             worker: None,
             attempt: 1,
             stale: None,
+            repeated: None,
             traceparent: None,
             cancelled: None,
             output: None,

@@ -16,5 +16,5 @@ mod tests;
 pub use self::arguments::{Argument, Arguments};
 pub use self::command::{Commands, Unjudged, commands};
 pub use self::decide::{Because, Decision, Facts, HostFact, PathFact};
-pub use self::rates::{Rate, Scope, Turn};
+pub use self::rates::{Rate, Scope, Turn, Unit};
 pub use self::rules::Rules;

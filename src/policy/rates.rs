@@ -1,10 +1,11 @@
-//! How often calls may be made: what counts together, how many there may be, and when the next one may come.
+//! How often calls may be made and how long they may run: what counts together, how much there may be, and when the next call may come.
 
 use std::time::Duration;
 
 use super::decide::Because;
 use crate::config::declared_policy::DeclaredPolicy;
-use crate::config::origin::Origin;
+use crate::config::origin::{Origin, Setting};
+use crate::words::plural;
 
 /// The tools whose calls are counted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,15 @@ pub enum Scope {
     Every,
 }
 
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Calls that were let through.
+    Calls,
+    /// Seconds that they ran.
+    Seconds,
+}
+
 /// A limit for calls.
 #[derive(Debug, Clone)]
 pub struct Rate {
@@ -24,15 +34,17 @@ pub struct Rate {
     pub key: &'static str,
     /// What set it.
     pub origin: Origin,
+    /// What it counts.
+    pub unit: Unit,
     /// Whose calls are counted.
     pub scope: Scope,
-    /// What the count is kept under: the same for all limits that count the same calls.
+    /// What the count is kept under: the same for all limits that count the same.
     pub name: String,
     /// Whether each session is counted apart.
     pub is_of_session: bool,
     /// How far back calls are counted; `None` for all of a session.
     pub window: Option<Duration>,
-    /// The most calls in that time.
+    /// The most calls, or seconds, in that time.
     pub most: usize,
 }
 
@@ -48,27 +60,34 @@ pub enum Turn {
     Never,
 }
 
-/// The keys of rates: whether each session is counted apart, and how far back calls are counted.
-const KEYS: [(&str, bool, Option<Duration>); 6] = [
-    ("rate_limit_per_minute", false, Some(Duration::from_mins(1))),
-    ("rate_limit_per_hour", false, Some(Duration::from_hours(1))),
-    ("budget_calls_per_day", false, Some(Duration::from_hours(24))),
-    ("session_rate_limit_per_minute", true, Some(Duration::from_mins(1))),
-    ("session_rate_limit_per_hour", true, Some(Duration::from_hours(1))),
-    ("session_budget_calls", true, None),
+/// A key of rates: whether each session is counted apart, how far back it looks, and what it counts.
+type Key = (&'static str, bool, Option<Duration>, Unit);
+
+/// The keys of rates, in the order of [`DeclaredPolicy::rates`].
+const KEYS: [Key; 8] = [
+    ("rate_limit_per_minute", false, Some(Duration::from_mins(1)), Unit::Calls),
+    ("rate_limit_per_hour", false, Some(Duration::from_hours(1)), Unit::Calls),
+    ("budget_calls_per_day", false, Some(Duration::from_hours(24)), Unit::Calls),
+    ("budget_seconds_per_day", false, Some(Duration::from_hours(24)), Unit::Seconds),
+    ("session_rate_limit_per_minute", true, Some(Duration::from_mins(1)), Unit::Calls),
+    ("session_rate_limit_per_hour", true, Some(Duration::from_hours(1)), Unit::Calls),
+    ("session_budget_calls", true, None, Unit::Calls),
+    ("session_budget_seconds", true, None, Unit::Seconds),
 ];
 
 impl Rate {
     /// Those that a policy sets for the calls of a scope.
     pub(super) fn of(policy: &DeclaredPolicy, scope: &Scope, name: impl Fn(&Origin) -> String) -> Vec<Self> {
         let set = policy.rates();
-        let rate = |((key, is_of_session, window), setting): (&(&'static str, bool, Option<Duration>), _)| {
-            let setting: &crate::config::origin::Setting<usize> = Option::as_ref(setting)?;
+        let rate = |((key, is_of_session, window, unit), setting): (&Key, _)| {
+            let setting: &Setting<usize> = Option::as_ref(setting)?;
+            let name = name(&setting.origin);
             Some(Self {
                 key,
                 origin: setting.origin.clone(),
                 scope: scope.clone(),
-                name: name(&setting.origin),
+                name: if *unit == Unit::Seconds { format!("{name} seconds") } else { name },
+                unit: *unit,
                 is_of_session: *is_of_session,
                 window: *window,
                 most: setting.value,
@@ -96,8 +115,11 @@ impl Rate {
             None => "",
         };
         let session = if self.is_of_session { " in one session" } else { "" };
-        let calls = crate::words::plural(self.most, "call");
-        let reason = format!("Rate limit exceeded: at most {calls} of {of}{per}{session}{next}");
+        let amount = match self.unit {
+            Unit::Calls => plural(self.most, "call"),
+            Unit::Seconds => format!("{} for calls", plural(self.most, "second")),
+        };
+        let reason = format!("Rate limit exceeded: at most {amount} of {of}{per}{session}{next}");
         Some(Because { key: self.key, origin: self.origin.clone(), reason })
     }
 

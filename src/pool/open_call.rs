@@ -203,6 +203,7 @@ impl OpenCall {
             worker: self.worker,
             attempt: self.attempt.max(1),
             stale: None,
+            repeated: None,
             traceparent: None,
             cancelled: None,
             output: self.output.take(),

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use self::ring::Ring;
 use self::window::Recent;
-use crate::policy::{Rate, Turn};
+use crate::policy::{Rate, Turn, Unit};
 use crate::process::Moment;
 
 /// Why calls cannot be counted.
@@ -62,6 +62,8 @@ struct Counts {
     /// What keeps out other processes.
     lock: Option<File>,
     kept: HashMap<String, Ring>,
+    /// What is left of seconds that calls ran beyond whole ones.
+    rest: HashMap<(Option<u64>, String), Duration>,
     /// Counts of sessions, and all where there is no folder.
     held: HashMap<(Option<u64>, String), Recent>,
     /// When it was last looked whether the files are still there, in milliseconds since the boot.
@@ -77,6 +79,17 @@ const TRIES: u32 = 200;
 /// How long it is left alone then.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// What a look at the counts is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To see whose turn it is.
+    Look,
+    /// To count a call if it is its turn for all limits.
+    Take,
+    /// To count how long a call ran.
+    Spend(Duration),
+}
+
 impl Rates {
     /// Those that are kept in this folder, which is made when it is needed.
     pub fn in_folder(folder: PathBuf) -> Self {
@@ -85,30 +98,28 @@ impl Rates {
 
     /// When each of the rates admits a call of this session. Another process that counts just now is waited for.
     pub fn look(&self, rates: &[Rate], session: u64, now: Moment, patience: Duration) -> Result<Vec<Turn>, CountError> {
-        self.counted(rates, session, now, patience, false)
-    }
-
-    /// The same, and counts the call if it is its turn for all of them.
-    pub fn take(&self, rates: &[Rate], session: u64, now: Moment, patience: Duration) -> Result<Vec<Turn>, CountError> {
-        self.counted(rates, session, now, patience, true)
+        self.count(rates, session, now, patience, Purpose::Look)
     }
 
     /// Forgets what a session counted.
     pub fn session_ended(&self, session: u64) {
-        self.counts.lock().held.retain(|(of, _), _| *of != Some(session));
+        let mut counts = self.counts.lock();
+        counts.held.retain(|(of, _), _| *of != Some(session));
+        counts.rest.retain(|(of, _), _| *of != Some(session));
     }
 
-    fn counted(
+    /// The same for any purpose: a call is counted once in all of its limits, and the seconds that it ran in those for seconds.
+    pub fn count(
         &self,
         rates: &[Rate],
         session: u64,
         now: Moment,
         patience: Duration,
-        takes: bool,
+        purpose: Purpose,
     ) -> Result<Vec<Turn>, CountError> {
         let late = Instant::now() + patience;
         loop {
-            match self.counted_at_once(rates, session, now, takes) {
+            match self.counted_at_once(rates, session, now, purpose) {
                 // Nothing is held meanwhile.
                 Err(CountError::Busy) if Instant::now() < late => std::thread::sleep(PAUSE),
                 counted => return counted,
@@ -116,7 +127,13 @@ impl Rates {
         }
     }
 
-    fn counted_at_once(&self, rates: &[Rate], session: u64, now: Moment, takes: bool) -> Result<Vec<Turn>, CountError> {
+    fn counted_at_once(
+        &self,
+        rates: &[Rate],
+        session: u64,
+        now: Moment,
+        purpose: Purpose,
+    ) -> Result<Vec<Turn>, CountError> {
         let mut together: BTreeMap<(bool, &str), Vec<usize>> = BTreeMap::new();
         for (index, rate) in rates.iter().enumerate() {
             together.entry((rate.is_of_session, &rate.name)).or_default().push(index);
@@ -125,7 +142,7 @@ impl Rates {
         if rates.iter().any(|rate| !rate.is_of_session) && counts.is_kept(&self.folder, now) {
             counts.lock(&self.folder.join("lock"), now)?;
         }
-        let counted = counts.counted(&self.folder, rates, &together, session, now, takes);
+        let counted = counts.counted(&self.folder, rates, &together, session, now, purpose);
         counts.unlock();
         counted
     }
@@ -151,7 +168,7 @@ impl Counts {
         together: &BTreeMap<(bool, &str), Vec<usize>>,
         session: u64,
         now: Moment,
-        takes: bool,
+        purpose: Purpose,
     ) -> Result<Vec<Turn>, CountError> {
         let mut turns = vec![Turn::Now; rates.len()];
         let key = |is_of_session: bool, name: &str| (is_of_session.then_some(session), name.to_owned());
@@ -168,8 +185,15 @@ impl Counts {
                 turns[*index] = recent.turn(rates[*index].most, rates[*index].window, now.since_boot);
             }
         }
-        if takes && turns.iter().all(|turn| *turn == Turn::Now) {
-            for (is_of_session, name) in together.keys() {
+        let is_turn = turns.iter().all(|turn| *turn == Turn::Now);
+        for ((is_of_session, name), of) in together {
+            let (unit, most) = (rates[of[0]].unit, of.iter().map(|index| rates[*index].most).max().unwrap_or_default());
+            let amount = match (purpose, unit) {
+                (Purpose::Take, Unit::Calls) if is_turn => 1,
+                (Purpose::Spend(ran), Unit::Seconds) => self.whole(key(*is_of_session, name), ran).min(most),
+                _ => 0,
+            };
+            for _ in 0..amount {
                 if let Some(ring) = self.kept.get_mut(*name).filter(|_| !is_of_session) {
                     ring.add(now)?;
                 } else if let Some(recent) = self.held.get_mut(&key(*is_of_session, name)) {
@@ -178,6 +202,14 @@ impl Counts {
             }
         }
         Ok(turns)
+    }
+
+    /// The whole seconds of a time and of what was left of earlier ones. The rest is kept as long as the process runs.
+    fn whole(&mut self, key: (Option<u64>, String), ran: Duration) -> usize {
+        let rest = self.rest.entry(key).or_default();
+        let all = *rest + ran;
+        *rest = Duration::from_nanos(all.subsec_nanos().into());
+        usize::try_from(all.as_secs()).unwrap_or(usize::MAX)
     }
 
     fn ring(&mut self, folder: &Path, name: &str, most: usize, now: Moment) -> Result<&mut Ring, CountError> {

@@ -22,6 +22,7 @@ fn rate(most: usize, window: Option<Duration>) -> Rate {
         origin: Origin::Default,
         scope: Scope::Every,
         name: "every".to_owned(),
+        unit: Unit::Calls,
         is_of_session: false,
         window,
         most,
@@ -42,7 +43,7 @@ fn file(folder: &Path) -> PathBuf {
 
 /// Whether a call is counted.
 fn takes(rates: &Rates, of: &[Rate], now: Moment) -> bool {
-    rates.take(of, 1, now, Duration::from_secs(9)).unwrap().iter().all(|turn| *turn == Turn::Now)
+    rates.count(of, 1, now, Duration::from_secs(9), Purpose::Take).unwrap().iter().all(|turn| *turn == Turn::Now)
 }
 
 proptest! {
@@ -157,12 +158,44 @@ fn sessions_are_counted_apart_until_they_end() {
     let folder = tempfile::tempdir().unwrap();
     let rates = in_folder(folder.path());
     let of = [Rate { is_of_session: true, ..rate(2, None) }];
-    let take = |session| rates.take(&of, session, at(session.cast_signed() * HOUR), Duration::ZERO).unwrap()[0];
+    let take = |session| {
+        rates.count(&of, session, at(session.cast_signed() * HOUR), Duration::ZERO, Purpose::Take).unwrap()[0]
+    };
     assert_eq!([take(1), take(2), take(1), take(1)], [Turn::Now, Turn::Now, Turn::Now, Turn::Never]);
     assert_eq!([take(2), take(2)], [Turn::Now, Turn::Never]);
     rates.session_ended(1);
     assert_eq!([take(1), take(2)], [Turn::Now, Turn::Never]);
     assert!(!folder.path().join("rates").exists(), "what ends with a session is not kept");
+}
+
+#[test]
+fn seconds_are_counted_once_they_were_spent_and_what_is_left_of_them_is_carried_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let rates = in_folder(folder.path());
+    let second = |is_of_session, window, most| Rate {
+        name: "every seconds".to_owned(),
+        unit: Unit::Seconds,
+        is_of_session,
+        ..rate(most, window)
+    };
+    let day = Some(Duration::from_hours(24));
+    let of = [second(false, day, 3), second(true, None, 4), rate(9, day)];
+    let look = |rates: &Rates, session, now| rates.look(&of, session, at(now), Duration::ZERO).unwrap();
+    let spend = |session, now, milliseconds| {
+        let ran = Purpose::Spend(Duration::from_millis(milliseconds));
+        rates.count(&of, session, at(now), Duration::ZERO, ran).unwrap();
+    };
+    assert_eq!(rates.count(&of, 1, at(0), Duration::ZERO, Purpose::Take).unwrap(), [Turn::Now; 3]);
+    (0..5).for_each(|_| spend(1, 0, 500));
+    assert_eq!(look(&rates, 1, 0), [Turn::Now; 3], "two and a half");
+    spend(1, 1000, 500);
+    let left = Turn::After(Duration::from_hours(24));
+    assert_eq!(look(&rates, 1, 0)[..2], [Turn::After(Duration::from_hours(24)), Turn::Now], "three");
+    assert_eq!(look(&in_folder(folder.path()), 2, 0)[..2], [left, Turn::Now], "another process, another session");
+    spend(1, 2000, 60_000);
+    assert_eq!(look(&rates, 1, 24 * HOUR + 3000), [Turn::Now, Turn::Never, Turn::Now], "a day later");
+    rates.session_ended(1);
+    assert_eq!(look(&rates, 1, 24 * HOUR + 3000)[1], Turn::Now);
 }
 
 #[test]
@@ -236,7 +269,7 @@ fn who_holds_the_lock_is_waited_for_and_then_reported() {
     assert!(takes(&rates, &of, at(0)));
     let other = std::fs::File::open(folder.path().join("rates/lock")).unwrap();
     rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    assert!(matches!(rates.take(&of, 1, at(0), Duration::from_millis(5)), Err(CountError::Busy)));
+    assert!(matches!(rates.count(&of, 1, at(0), Duration::from_millis(5), Purpose::Take), Err(CountError::Busy)));
     let waiting = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| takes(&rates, &of, at(0)));
         drop(other);
@@ -270,5 +303,8 @@ fn tables_of_tools_categories_and_all_tools_add_up() {
     let rates = in_folder(folder.path());
     let (of_a, of_all) = (rules.rates(), &rules.rates()[1..]);
     assert!(takes(&rates, of_a, at(0)) && takes(&rates, of_all, at(0)) && takes(&rates, of_all, at(0)));
-    assert_eq!(rates.take(of_a, 1, at(0), Duration::ZERO).unwrap(), [Turn::Now, Turn::After(Duration::from_mins(1))]);
+    assert_eq!(
+        rates.count(of_a, 1, at(0), Duration::ZERO, Purpose::Take).unwrap(),
+        [Turn::Now, Turn::After(Duration::from_mins(1))]
+    );
 }

@@ -115,6 +115,39 @@ class Rates(unittest.TestCase):
         self.assertNotIn("retry_after_ms", self.outcome(first, "a_number").get("details", {}), "there is no such time")
         self.assertEqual(self.codes(self.open(), "a_number"), [None])
 
+    def test_seconds_that_calls_ran_are_a_budget_also_if_they_failed(self):
+        write_tool(self.tools, "slow", "import time\n\ndef wait(seconds: float) -> int:\n    time.sleep(seconds)\n    return 1\n\n"
+                                       "def fail(seconds: float) -> int:\n    time.sleep(seconds)\n    raise ValueError('no')\n")
+        self.configure('[policy]\nsession_budget_seconds = 1\n[tool."slow.fail"]\nbudget_seconds_per_day = 1\n')
+        first = self.open()
+        self.assertEqual([self.code(first, "slow_wait", seconds=seconds) for seconds in (0.6, 0.6, 0)], [None, None, "RATE_LIMITED"])
+        self.assertIn("1 second for calls of all tools in one session", self.outcome(first, "a_number")["message"])
+        second = self.open()
+        self.assertEqual([self.code(second, "slow_fail", seconds=seconds) for seconds in (1.1, 0)], ["TOOL_ERROR", "RATE_LIMITED"])
+        error = self.outcome(self.open(), "slow_fail", seconds=0)
+        self.assertIn("1 second for calls of slow.fail in a day", error["message"])
+        self.assertTrue(86_000_000 < error["details"]["retry_after_ms"] <= 86_400_000, error)
+
+    def test_a_model_that_goes_round_in_circles_is_told_so(self):
+        self.configure('[policy]\nloop_guard = 3\n[tool.b]\nloop_guard = 2\n')
+        wire = self.open()
+
+        def notes(tool, **arguments):
+            self.number += 1
+            wire.send(call(self.number, tool, **arguments))
+            result = wire.answer(self.number)["result"]
+            noted = [block["text"] for block in result["content"] if block["text"].startswith("Note from hostler")]
+            repeated = result["_meta"]["hostler/outcome"]["metadata"].get("repeated")
+            self.assertEqual(bool(noted), repeated is not None)
+            return repeated
+
+        self.assertEqual([notes("a_number", n=1) for _ in range(4)], [None, None, 3, 4])
+        self.assertEqual([notes("a_number", n=2), notes("a_number", n=1), notes("b_number"), notes("b_number")], [None, None, None, 2])
+        self.assertEqual([notes("a_fails") for _ in range(3)], [None, None, 3], "failures, too")
+        self.assertEqual([notes("a_number", n="x") for _ in range(3)], [None, None, 3], "and calls that are not made")
+        wire = self.open()
+        self.assertIsNone(notes("a_number", n="x"), "another session")
+
     def test_another_name_for_the_same_file_is_no_other_count(self):
         self.configure('[policy]\nrate_limit_per_minute = 3\n[tool.a]\nrate_limit_per_hour = 1\n')
         (self.folder / "other").symlink_to(self.tools)
