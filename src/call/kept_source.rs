@@ -8,7 +8,6 @@ use crate::discovery::{Kind, fingerprint_of};
 use crate::environment::lock_file;
 use crate::journal::{Journal, Source};
 use crate::registry::FileEntry;
-use crate::threads::blocking;
 
 /// Keeps the source of a file once, on a thread. Not that of built-in tools, which have none, and not where no call can be made again,
 /// because no arguments are kept.
@@ -21,24 +20,12 @@ pub(super) fn keep(journal: &Arc<Journal>, entry: &Arc<FileEntry>) {
     if has_none || entry.config.journal.bodies.value == Bodies::None {
         return;
     }
-    let (sources, entry) = (journal.place().sources(), Arc::clone(entry));
-    let kept = blocking(move || {
-        let file = &entry.file;
-        let source = Source {
-            version: entry.version,
-            fingerprint: fingerprint_of(file.kind),
-            file: file.path.clone(),
-            helpers: file.helpers.clone(),
-            lock: lock_file(&file.path),
-        };
-        match sources.keep(&source) {
-            Ok(true) => {}
-            Ok(false) => {
-                tracing::debug!(file = %file.path.display(), "the source is not kept: it is large, elsewhere or changed");
-            }
-            Err(error) => tracing::debug!(file = %file.path.display(), %error, "the source is not kept"),
-        }
+    let file = &entry.file;
+    journal.keep_source(Source {
+        version: entry.version,
+        fingerprint: fingerprint_of(file.kind),
+        file: file.path.clone(),
+        helpers: file.helpers.clone(),
+        lock: lock_file(&file.path),
     });
-    // Without a thread, the next process keeps it.
-    drop(kept);
 }
