@@ -81,7 +81,7 @@ impl Builtin for Bash {
         let limit = Duration::from_secs(params.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
         let folder = at.above.join(inner);
         let launch = Launch::new(shell).args(["-c", &params.command]).envs(call.env()).within(folder.clone());
-        let launch = launch.with_new_privileges(call.new_privileges);
+        let launch = launch.with_new_privileges(call.new_privileges).with_walls(call.walls.clone());
         let (most, tail) = (call.max_output, call.max_output / 2);
         let program = Once { launch, input: Vec::new(), limit, most, tail, grace: GRACE };
         let on_line = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);

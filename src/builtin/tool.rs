@@ -23,7 +23,7 @@ use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText, Role};
 use crate::outcome::{Code, Details, Fault, wrapped_schema};
 use crate::pool::Listener;
-use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
+use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, Walls, once, without_thread};
 use crate::protocol::{HostMethod, TraceContext};
 use crate::threads::blocking;
 use crate::worker::{Ask, HostAccess, Waits};
@@ -199,6 +199,8 @@ pub struct Call {
     pub max_output: usize,
     /// Whether programs it starts may gain privileges.
     pub new_privileges: bool,
+    /// What commands that it runs may reach, if that is limited.
+    pub walls: Option<Arc<Walls>>,
     /// The variables of hostler's environment that programs it starts do not get.
     pub env_filter: EnvFilter,
     /// Where secrets come from.

@@ -17,6 +17,8 @@ pub struct Overview {
     pub tools: usize,
     /// Tool files that cannot be served.
     pub broken: usize,
+    /// Tool files whose processes reach all that their user reaches.
+    pub unwalled: usize,
     /// Progress of describing executables.
     pub asking: SchemaProgress,
     /// Calls that have ended.
@@ -47,6 +49,7 @@ impl CallService {
         Overview {
             tools: catalogue.ready().count(),
             broken: catalogue.files.iter().filter(|entry| entry.broken().is_some()).count(),
+            unwalled: catalogue.files.iter().filter(|entry| entry.is_unwalled()).count(),
             asking: self.registry.asking(),
             calls: self.counts(),
             status,

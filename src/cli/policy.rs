@@ -43,7 +43,7 @@ fn rules(policy: &DeclaredPolicy) -> impl Iterator<Item = (&'static str, Value, 
 
 /// The policies whose rates count the calls of several tools together, and which tools those are.
 fn together(config: &Config) -> impl Iterator<Item = (String, &DeclaredPolicy)> {
-    let categories = config.categories.iter().map(|(name, policy)| (format!("category {name}"), policy));
+    let categories = config.categories.iter().map(|(name, set)| (format!("category {name}"), &set.policy));
     std::iter::once(("all tools".to_owned(), &config.policy)).chain(categories)
 }
 

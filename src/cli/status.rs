@@ -27,7 +27,8 @@ pub(super) fn on_signal(service: &Arc<CallService>) {
 /// A line of shared limits, one for each pool, one for each worker.
 pub(super) fn as_text(overview: &Overview) -> String {
     let (status, usage) = (&overview.status, &overview.status.usage);
-    let tools = format!("{}{}{}\n", plural(overview.tools, "tool"), broken(overview.broken), asking(overview.asking));
+    let (broken, unwalled, asking) = (broken(overview.broken), unwalled(overview.unwalled), asking(overview.asking));
+    let tools = format!("{}{broken}{unwalled}{asking}\n", plural(overview.tools, "tool"));
     let calls = &overview.calls;
     let shared = format!(
         "{}; ended {}, {} failed, {} cancelled\n",
@@ -59,6 +60,10 @@ pub(super) fn usage_line(usage: &Usage) -> String {
 
 fn broken(files: usize) -> String {
     if files == 0 { String::new() } else { format!(", {}", plural(files, "broken file")) }
+}
+
+fn unwalled(files: usize) -> String {
+    if files == 0 { String::new() } else { format!(", {} without a sandbox", plural(files, "file")) }
 }
 
 /// How many executables have not been asked yet.

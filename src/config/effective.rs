@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
+use super::sandbox::Sandbox;
 use super::task::TaskMode;
 use super::tool::{Effects, JournalLevel, LargeResult, Launcher, Protocol, Share, ToolLayer, WorkingDirectory};
 use super::value::{ByteCount, IdleTimeout, Word};
@@ -72,6 +73,8 @@ pub struct EffectiveTool {
     pub env: BTreeMap<String, Setting<String>>,
     /// Whether it may gain privileges, as by `sudo`; then it can read other processes of this user.
     pub new_privileges: Setting<bool>,
+    /// What its processes may reach: each of these has to allow it.
+    pub sandbox: Vec<Sandbox>,
     /// Passed to the tool as it is.
     pub config: Setting<toml::Table>,
     /// The protocol of its worker, if it is one by itself.
@@ -106,7 +109,8 @@ impl EffectiveTool {
         let may = (self.host_access.value, self.client_access.value, self.new_privileges.value);
         let protocol = self.protocol.as_ref().map(|protocol| protocol.value);
         let gets = (&self.secrets.value, &self.pass_env.value, env, &self.config.value);
-        format!("{may:?} {gets:?} {:?} {protocol:?}", self.cwd.value)
+        let reaches: Vec<String> = self.sandbox.iter().map(Sandbox::shown).collect();
+        format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?}", self.cwd.value)
     }
 }
 
@@ -118,6 +122,10 @@ impl Config {
         }
         let own = self.packs.get(pack).cloned().unwrap_or_default();
         let layer = header.cloned().unwrap_or_default().under(self.every.clone()).under(own);
+        let sandbox = self.sandboxes(pack, header);
+        // `uv run` needs a cache that it may write, and from which other tools start.
+        let walled = sandbox.iter().find(|sandbox| sandbox.limits_access());
+        let direct = walled.map(|sandbox| Setting { value: Launcher::Direct, origin: sandbox.origin.clone() });
         EffectiveTool {
             timeout: or(self.call_timeout.clone().or(layer.timeout), Duration::from_mins(5)),
             question_timeout: or(layer.question_timeout, Duration::from_mins(5)),
@@ -140,13 +148,14 @@ impl Config {
             task: or(layer.task, TaskMode::No),
             task_after: layer.task_after,
             cwd: or(layer.cwd, WorkingDirectory::Session),
-            launcher: or(layer.launcher, Launcher::Uv),
+            launcher: or(direct.or(layer.launcher), Launcher::Uv),
             validate: or(layer.validate, true),
             host_access: or(layer.host_access, internal),
             client_access: or(layer.client_access, true),
             pass_env: or(layer.pass_env, Vec::new()),
             env: layer.env,
             new_privileges: or(layer.new_privileges, false),
+            sandbox,
             config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
             functions: layer.functions,
@@ -181,12 +190,18 @@ impl Config {
 impl Config {
     /// The policy of a function: what it declares, under `[policy]`, `[tool]`, its category's table, its pack's and its own. The rates of
     /// `[policy]` and of categories are not among it: they count the calls of all their tools together.
-    fn policy_of(&self, declared: DeclaredPolicy, pack: Option<&ToolLayer>, own: Option<&ToolLayer>) -> DeclaredPolicy {
+    pub(super) fn policy_of(
+        &self,
+        declared: DeclaredPolicy,
+        pack: Option<&ToolLayer>,
+        own: Option<&ToolLayer>,
+    ) -> DeclaredPolicy {
         let set = |layer: Option<&ToolLayer>| layer.map(|layer| layer.policy.clone()).unwrap_or_default();
         let general = declared.under(self.policy.clone().without_rates()).under(self.every.policy.clone());
         let specific = set(pack).under(set(own));
         let category = specific.category.as_ref().or(general.category.as_ref());
-        let category = category.and_then(|category| self.categories.get(&category.value)).cloned();
+        let category =
+            category.and_then(|category| self.categories.get(&category.value)).map(|category| category.policy.clone());
         general.under(category.unwrap_or_default().without_rates()).under(specific)
     }
 }
@@ -267,6 +282,11 @@ impl EffectiveTool {
         if self.new_privileges.origin != Origin::Default {
             rows.push(row("new_privileges", &self.new_privileges, self.new_privileges.value.to_string()));
         }
+        rows.extend(self.sandbox.iter().map(|one| ShownSetting {
+            key: "sandbox",
+            value: one.shown(),
+            origin: one.origin.clone(),
+        }));
         if self.task.origin != Origin::Default {
             rows.push(row("task", &self.task, self.task.value.word().to_owned()));
         }

@@ -19,6 +19,7 @@ use super::journal::JournalSettings;
 use super::kept_mode::KeptMode;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
+use super::sandbox::SandboxLayer;
 use super::secrets::{SecretSource, read_secrets};
 use super::section::{Section, Source};
 use super::shared::Shared;
@@ -104,13 +105,24 @@ pub struct Config {
     /// The mode of the files, and the one that a person has set over it.
     pub kept_mode: Option<(Setting<Mode>, KeptMode)>,
     /// `[category.NAME]`: the rules for the tools of a category.
-    pub categories: BTreeMap<String, DeclaredPolicy>,
+    pub categories: BTreeMap<String, Category>,
+    /// `[sandbox]`: what every tool may reach, weakest first.
+    pub sandbox: Vec<Setting<SandboxLayer>>,
     /// `[tool]`: for every tool.
     pub every: ToolLayer,
     /// `[tool.NAME]`: for a pack.
     pub packs: BTreeMap<String, ToolLayer>,
     /// `[tool."pack.function"]`: for one function.
     pub functions: BTreeMap<String, ToolLayer>,
+}
+
+/// What holds for the tools of a category.
+#[derive(Debug, Clone)]
+pub struct Category {
+    /// The rules.
+    pub policy: DeclaredPolicy,
+    /// What they may reach, weakest first.
+    pub sandbox: Vec<Setting<SandboxLayer>>,
 }
 
 /// A configuration that cannot be used.
@@ -298,6 +310,7 @@ impl Config {
             kept_mode: None,
             began: None,
             categories: categories(&top.section("category")),
+            sandbox: top.take_each("sandbox", SandboxLayer::read),
             every,
             packs,
             functions,
@@ -320,10 +333,11 @@ impl Config {
 }
 
 /// The rules of each category.
-fn categories(section: &Section<'_>) -> BTreeMap<String, DeclaredPolicy> {
+fn categories(section: &Section<'_>) -> BTreeMap<String, Category> {
     let mut found = BTreeMap::new();
     for (name, section) in section.named_sections() {
-        found.insert(name.to_owned(), DeclaredPolicy::rules(&section));
+        let sandbox = section.take_each("sandbox", SandboxLayer::read);
+        found.insert(name.to_owned(), Category { policy: DeclaredPolicy::rules(&section), sandbox });
         section.finish(false);
     }
     found

@@ -16,6 +16,7 @@ pub mod private_file;
 pub mod section;
 pub mod journal;
 pub mod rules;
+pub mod sandbox;
 pub mod shared;
 pub mod secrets;
 pub mod tables;

@@ -227,7 +227,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 21] = [
+const TOOL_KEYS: [&str; 22] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -249,10 +249,11 @@ const TOOL_KEYS: [&str; 21] = [
     "task_after",
     "cwd",
     "icon",
+    "sandbox",
 ];
 
 /// Keys of a tool whose values are tables.
-const TABLE_KEYS: [&str; 2] = ["env", "config"];
+const TABLE_KEYS: [&str; 3] = ["env", "config", "sandbox"];
 
 /// Keys of a tool that only hostler.toml may set.
 pub(super) const OPERATOR_KEYS: [&str; 6] =

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::declared_policy::DeclaredPolicy;
 use super::icon::icon;
 use super::origin::{Place, Setting};
+use super::sandbox::SandboxLayer;
 use super::section::Section;
 use super::task::TaskMode;
 use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, secret_names};
@@ -214,6 +215,9 @@ pub struct ToolLayer {
     /// Whether it may gain privileges, and is not separated from other processes.
     #[serde(skip)]
     pub new_privileges: Option<Setting<bool>>,
+    /// What its process may reach, weakest first.
+    #[serde(skip)]
+    pub sandbox: Vec<Setting<SandboxLayer>>,
     /// Passed to the tool as it is.
     #[serde(skip)]
     pub config: Option<Setting<toml::Table>>,
@@ -289,6 +293,7 @@ impl ToolLayer {
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
             redact_results: section.take("redact_results"),
+            sandbox: section.take_each("sandbox", SandboxLayer::read),
             policy: DeclaredPolicy::read(section),
             icon: section.take_as("icon", icon),
             ..Self::default()
@@ -329,6 +334,7 @@ impl ToolLayer {
             client_access: over.client_access.or(self.client_access),
             pass_env: over.pass_env.or(self.pass_env),
             policy: self.policy.under(over.policy),
+            sandbox: self.sandbox.into_iter().chain(over.sandbox).collect(),
             icon: over.icon.or(self.icon),
             env: over.env,
             new_privileges: over.new_privileges,

@@ -2,6 +2,7 @@
 //! nothing. Here is what concerns the tools; the machine is beside it.
 
 mod machine;
+mod sandboxes;
 
 use serde::Serialize;
 
@@ -61,6 +62,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     }));
     results.extend(broken(app));
     results.push(machine::separation());
+    results.push(sandboxes::walls(app).await);
     results.extend(built_in(app));
     results.extend(machine::interpreters(app).await);
     results.extend(secrets(app).await);

@@ -59,7 +59,24 @@ impl Build<'_> {
     async fn build(&self, home: &Path, staging: io::Result<Staging>, progress: Progress<'_>) -> Result<(), Fault> {
         let staging = staging.map_err(|error| self.unwritable(self.folder, &error))?;
         self.sync(&staging, progress).await?;
+        if self.spec.wheels_only {
+            self.compile(&staging.environment()).await;
+        }
         self.finish(&staging, home)
+    }
+
+    /// Compiles the modules without what an interpreter otherwise runs of packages at its start (`-S`). A module that does not compile is
+    /// its importer's affair.
+    async fn compile(&self, environment: &Path) {
+        let launch = Launch::new(environment.join("bin/python"))
+            .args(["-I", "-S", "-m", "compileall", "-q", "-j", "0"])
+            .arg(environment.join("lib"))
+            .within_that_of(self.settings.env_filter.environment());
+        let limit = self.until.saturating_duration_since(Instant::now());
+        let done = run(&launch, limit, |line| tracing::debug!(line, tool = self.spec.name, "compileall")).await;
+        if !done.is_ok_and(|done| done.succeeded()) {
+            tracing::debug!(tool = self.spec.name, "not all modules of the environment are compiled");
+        }
     }
 
     async fn sync(&self, staging: &Staging, progress: Progress<'_>) -> Result<(), Fault> {
@@ -70,7 +87,9 @@ impl Build<'_> {
         let script = self.stage_script(staging).map_err(|error| self.unwritable(staging.folder(), &error))?;
         progress(&format!("building the environment of {}", self.spec.name));
         let settings = self.settings;
-        let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
+        let launch = self.uv_sync(&script).arg("--active");
+        // An interpreter that compiles runs what packages put beside them (`.pth`).
+        let launch = if self.spec.wheels_only { launch } else { launch.arg("--compile-bytecode") };
         let launch = launch.env("VIRTUAL_ENV", staging.environment());
         let done = run(&launch, self.until.saturating_duration_since(Instant::now()), |line| {
             let line = &without_password(line);
@@ -139,6 +158,9 @@ impl Build<'_> {
             .within_that_of(settings.env_filter.environment());
         if self.lock.is_some() {
             launch = launch.arg("--locked");
+        }
+        if self.spec.wheels_only {
+            launch = launch.arg("--no-build");
         }
         if let Some(python) = &settings.python {
             launch = launch.args(["--python", &python.value]);

@@ -21,6 +21,8 @@ pub struct EnvironmentSpec {
     pub header: String,
     /// Whether the header names paths relative to the tool file.
     pub relative_sources: bool,
+    /// Whether nothing may be built: a package's build runs code of its own, without the walls of the tool.
+    pub wheels_only: bool,
     /// The header as its author wrote it, for messages.
     pub written: Option<Arc<Metadata>>,
 }
@@ -44,6 +46,7 @@ impl EnvironmentSpec {
             file: file.to_owned(),
             header: header_text,
             relative_sources: header.relative_sources,
+            wheels_only: false,
             written: Some(Arc::new(header.clone())),
         }
     }
@@ -51,7 +54,14 @@ impl EnvironmentSpec {
     /// The house environment, for internal tool files: an interpreter and the standard library.
     pub fn house(name: &str, file: &Path) -> Self {
         let header = as_comment("requires-python = \">=3.9\"\ndependencies = []\n");
-        Self { name: name.to_owned(), file: file.to_owned(), header, relative_sources: false, written: None }
+        Self {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            header,
+            relative_sources: false,
+            wheels_only: false,
+            written: None,
+        }
     }
 
     /// The lock that the author keeps beside the file, if any.

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use super::admission::Admission;
 use super::pooled::Invocation;
 use super::seat::Seat;
+use super::walls::walls_of;
 use crate::builtin::{Asks, Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
@@ -38,6 +39,9 @@ impl BuiltIns {
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         // Those that it was accepted with, however long it waits.
         let tools = Arc::clone(&self.tools.read());
+        if let Some(fault) = without_process(tool) {
+            return Settled { ended: Err(fault), metadata: Metadata::default() };
+        }
         let work = async |invocation, seat| Settled {
             ended: self.run(&tools, tool, invocation, seat).await,
             metadata: Metadata::default(),
@@ -78,6 +82,7 @@ impl BuiltIns {
         let secrets = self.look_up(&tool.entry.config);
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
         let new_privileges = tool.entry.settings.new_privileges.value;
+        let walls = walls_of(&tool.entry, self.env_filter.environment());
         let asks = Some(Arc::clone(&seat) as Arc<dyn Asks>);
         let arguments = kwargs.clone();
         let call = Call {
@@ -86,6 +91,7 @@ impl BuiltIns {
             timeout,
             max_output,
             new_privileges,
+            walls,
             env_filter,
             secrets,
             listener,
@@ -108,6 +114,17 @@ impl BuiltIns {
             Err(Fault::new(Code::SystemError, message))
         })
     }
+}
+
+/// Why a built-in tool is not called: it needs walls, which only processes can have, and it runs inside hostler.
+fn without_process(tool: &Tool) -> Option<Fault> {
+    let name = &tool.function().name;
+    let required = tool.entry.settings.sandbox.iter().find(|sandbox| sandbox.is_required)?;
+    let message = format!(
+        "Permission denied: {name} needs a sandbox ({}), and built-in tools run inside hostler; only the commands of `bash` run in one",
+        required.origin
+    );
+    (name != "bash").then(|| Fault::new(Code::PermissionDenied, message))
 }
 
 /// A task that is aborted on drop.

@@ -10,7 +10,9 @@ use serde_json::value::to_raw_value;
 use super::advice;
 use super::identity::Identity;
 use super::store::Describe;
+use super::walls::walls_of;
 use crate::config::Environment;
+use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
@@ -42,13 +44,14 @@ pub struct Makers {
 impl Makers {
     /// Everything but the version that a file's workers are made of.
     pub(super) fn identity(&self, entry: &FileEntry) -> Identity {
-        let (settings, config, spec) = (&entry.settings, &entry.config, worker_spec(entry));
+        let (settings, config, spec) = (&entry.settings, &entry.config, self.worker_spec(entry));
         let mut identity = Identity::default();
         identity.add("settings", format!("{:?} {:?}", rules(entry), entry.serving()));
         identity.add("pack", &spec.pack);
         identity.add("host_access", format!("{:?}", spec.host));
         identity.add("settings", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
         identity.add("new_privileges", format!("{:?}", spec.new_privileges));
+        identity.add("sandbox", format!("{:?}", spec.walls));
         identity.add("launcher", format!("{:?}", settings.launcher.value));
         identity.add("[environment]", self.environments.identity());
         if self.session.is_some() && entry.serving().has_environment() {
@@ -94,6 +97,31 @@ impl Makers {
         identity
     }
 
+    fn worker_spec(&self, entry: &FileEntry) -> WorkerSpec {
+        let (file, settings) = (&entry.file, &entry.settings);
+        let of_host =
+            [HostMethod::Call, HostMethod::Tools, HostMethod::Config, HostMethod::Status, HostMethod::Refresh];
+        let of_client = [HostMethod::Llm, HostMethod::Elicit, HostMethod::Roots];
+        let host = of_host.iter().filter(|_| settings.host_access.value);
+        let client = of_client.iter().filter(|_| settings.client_access.value);
+        let host = host.chain(client).map(|method| method.word()).collect();
+        WorkerSpec {
+            pack: file.pack.clone(),
+            file: file.path.clone(),
+            secrets: settings.secrets.value.clone(),
+            host,
+            concurrency: settings.concurrency.value,
+            describe: (!file.open.is_empty()).then(|| to_raw_value(&file.open).ok()).flatten(),
+            was_asked: Arc::default(),
+            startup_timeout: settings.startup_timeout.value,
+            startup_timeout_place: advice::where_to_set_for(entry, &settings.startup_timeout.origin),
+            max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
+            new_privileges: settings.new_privileges.value,
+            walls: walls_of(entry, self.env_filter.environment()),
+            is_bare: entry.serving().is_bare(),
+        }
+    }
+
     /// The variables that a file's workers get.
     fn variables(&self, entry: &FileEntry) -> BTreeMap<OsString, OsString> {
         let settings = &entry.settings;
@@ -106,7 +134,7 @@ impl Makers {
     }
 
     pub(super) fn launcher(&self, entry: &FileEntry, describe: Describe) -> Arc<dyn Launcher> {
-        let spec = Arc::new(worker_spec(entry));
+        let spec = Arc::new(self.worker_spec(entry));
         let directory = directory_of(entry, self.env_filter.environment());
         match entry.serving() {
             Serving::Program(_) => Arc::new(ProgramLauncher {
@@ -151,29 +179,6 @@ pub(super) fn directory_of(entry: &FileEntry, environment: &Environment) -> Opti
     }
 }
 
-fn worker_spec(entry: &FileEntry) -> WorkerSpec {
-    let (file, settings) = (&entry.file, &entry.settings);
-    let of_host = [HostMethod::Call, HostMethod::Tools, HostMethod::Config, HostMethod::Status, HostMethod::Refresh];
-    let of_client = [HostMethod::Llm, HostMethod::Elicit, HostMethod::Roots];
-    let host = of_host.iter().filter(|_| settings.host_access.value);
-    let client = of_client.iter().filter(|_| settings.client_access.value);
-    let host = host.chain(client).map(|method| method.word()).collect();
-    WorkerSpec {
-        pack: file.pack.clone(),
-        file: file.path.clone(),
-        secrets: settings.secrets.value.clone(),
-        host,
-        concurrency: settings.concurrency.value,
-        describe: (!file.open.is_empty()).then(|| to_raw_value(&file.open).ok()).flatten(),
-        was_asked: Arc::default(),
-        startup_timeout: settings.startup_timeout.value,
-        startup_timeout_place: advice::where_to_set_for(entry, &settings.startup_timeout.origin),
-        max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
-        new_privileges: settings.new_privileges.value,
-        is_bare: entry.serving().is_bare(),
-    }
-}
-
 fn python_spec(entry: &FileEntry) -> PythonSpec {
     let settings = &entry.settings;
     PythonSpec {
@@ -199,10 +204,11 @@ pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe 
 
 pub(super) fn environment_spec(entry: &FileEntry) -> EnvironmentSpec {
     let file = &entry.file;
-    match (&file.header, file.kind) {
+    let spec = match (&file.header, file.kind) {
         (Some(header), Kind::Python) => EnvironmentSpec::from_header(&file.pack, &file.path, header),
         _ => EnvironmentSpec::house(&file.pack, &file.path),
-    }
+    };
+    EnvironmentSpec { wheels_only: entry.settings.sandbox.iter().any(Sandbox::limits_access), ..spec }
 }
 
 pub(super) fn rules(entry: &FileEntry) -> Rules {

@@ -2,6 +2,7 @@
 //! other executables, and built-in tools inside hostler.
 
 mod advice;
+mod blocked;
 mod built_in;
 mod identity;
 mod makers;
@@ -10,6 +11,7 @@ mod pooled;
 mod seat;
 mod store;
 mod admission;
+mod walls;
 
 pub use built_in::BuiltIns;
 pub use makers::Makers;

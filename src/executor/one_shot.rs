@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::admission::Admission;
 use super::makers::directory_of;
 use super::pooled::Invocation;
+use super::walls::walls_of;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
@@ -87,7 +88,8 @@ impl OneShots {
             directory: directory_of(&tool.entry, self.env_filter.environment()),
             ..Launch::new(&tool.entry.file.path)
         };
-        let start = start.with_new_privileges(settings.new_privileges.value);
+        let walls = walls_of(&tool.entry, self.env_filter.environment());
+        let start = start.with_new_privileges(settings.new_privileges.value).with_walls(walls);
         let mut launch = start.envs(self.env_filter.for_programs()).envs(own.collect());
         for (name, value) in trace.into_iter().flat_map(TraceContext::variables) {
             launch = launch.env(name, value);

@@ -53,6 +53,9 @@ pub struct Details {
     /// What the client lacks, by the name of the MCP capability: `sampling`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
+    /// The wall of its sandbox that was in the way, as far as the error tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Blocked>,
     /// The faults of the tries before, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
@@ -65,6 +68,18 @@ pub struct Details {
     /// The missing resource, from which advice is derived. Not part of the outcome.
     #[serde(skip)]
     pub missing: Option<Missing>,
+}
+
+/// A wall of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocked {
+    /// A file may not be read or written.
+    Files,
+    /// The network is closed.
+    Network,
+    /// A system call is closed.
+    SystemCalls,
 }
 
 /// Why an earlier try of a call failed.

@@ -8,7 +8,7 @@ mod file;
 
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope, wrapped_schema};
-pub use fault::{Attempt, Cancelled, Canceller, Details, Fault, Missing};
+pub use fault::{Attempt, Blocked, Cancelled, Canceller, Details, Fault, Missing};
 pub use file::{File, Link, each_file, may_hold_blocks, may_hold_files, without_bytes};
 
 use std::time::Duration;

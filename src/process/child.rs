@@ -17,6 +17,7 @@ use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
 use super::mark::{self, Mark};
 use super::table::{self, Row};
+use super::walls::{self, PrivateFolder};
 use super::{domain, keeper, ladder, process_tree};
 
 /// A process that hostler started. Dropping it kills its group.
@@ -34,6 +35,8 @@ pub struct Child {
     peak: Option<usize>,
     /// Its descendants when last listed.
     known: Vec<(Pid, Row)>,
+    /// Its private folder for temporary files.
+    private: Option<PrivateFolder>,
 }
 
 impl Child {
@@ -56,9 +59,11 @@ impl Child {
         }
         die_with_us(&mut command);
         domain::ban_core_dumps(&mut command);
-        if !launch.new_privileges {
+        if !launch.new_privileges || launch.walls.is_some() {
             domain::confine(&mut command);
         }
+        let private = launch.walls.as_ref().map(|walls| walls::wall_in(walls, &mut command, launch.temporary()));
+        let private = private.transpose().map_err(failed)?.flatten();
         let mut started = command.spawn().map_err(failed)?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
@@ -66,7 +71,7 @@ impl Child {
         };
         let pid = Pid::from_child(&started);
         process_tree::enter(pid, mark.as_ref());
-        let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into());
+        let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into(), private);
         child.map_err(|error| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = started.wait();
@@ -75,7 +80,13 @@ impl Child {
         })
     }
 
-    fn adopt(pid: Pid, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
+    fn adopt(
+        pid: Pid,
+        stdin: OwnedFd,
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+        private: Option<PrivateFolder>,
+    ) -> io::Result<Self> {
         Ok(Self {
             pid,
             watch: DeathWatch::on(pid)?,
@@ -85,6 +96,7 @@ impl Child {
             reaped: false,
             peak: None,
             known: Vec::new(),
+            private,
         })
     }
 
@@ -140,6 +152,7 @@ impl Child {
         process_tree::has_ended(self.pid);
         let (reaped, peak) = exit::reap_and_weigh(self.pid);
         self.peak = peak;
+        self.private = None;
         if reaped {
             process_tree::forget(self.pid);
         } else {

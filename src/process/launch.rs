@@ -7,12 +7,14 @@ use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
 use super::child::{Child, Tracked};
 use super::table;
+use super::walls::Walls;
 use crate::config::Environment;
 use crate::config::origin::Diagnosis;
 
@@ -29,12 +31,21 @@ pub struct Launch {
     pub directory: Option<PathBuf>,
     /// Whether it may gain privileges by `exec`, as `sudo` does. Then it has no domain and may read other processes.
     pub new_privileges: bool,
+    /// What it may reach, if that is limited. Walls count over `new_privileges`.
+    pub walls: Option<Arc<Walls>>,
 }
 
 impl Launch {
     /// A program without arguments and variables.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), args: Vec::new(), env: BTreeMap::new(), directory: None, new_privileges: false }
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            directory: None,
+            new_privileges: false,
+            walls: None,
+        }
     }
 
     /// Adds an argument.
@@ -77,6 +88,19 @@ impl Launch {
     pub fn with_new_privileges(mut self, allowed: bool) -> Self {
         self.new_privileges = allowed;
         self
+    }
+
+    /// Decides what it may reach.
+    #[must_use]
+    pub fn with_walls(mut self, walls: Option<Arc<Walls>>) -> Self {
+        self.walls = walls;
+        self
+    }
+
+    /// The folder for temporary files that its variables name.
+    pub(super) fn temporary(&self) -> &Path {
+        let named = self.env.get(OsStr::new("TMPDIR")).map(Path::new).filter(|path| path.is_absolute());
+        named.unwrap_or(Path::new("/tmp"))
     }
 
     /// Sets variables.
@@ -200,6 +224,8 @@ pub fn cannot_run(path: &Path, error: &SpawnError) -> Diagnosis {
             Diagnosis::new("it is not executable", format!("run `chmod +x {}`", path.display()))
         }
         ErrorKind::ExecutableFileBusy => Diagnosis::new("another process is writing it", "try again later"),
+        // Hostler's own words, not the system's.
+        ErrorKind::Other => Diagnosis::new(error.to_string(), "see what `hostler doctor` says of sandboxes"),
         _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => Diagnosis::new(
             "it is neither a program for this machine nor a script that begins with `#!`",
             "build it for this machine, or write `#!/usr/bin/env python3` or the like as its first line",

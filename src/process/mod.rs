@@ -31,6 +31,7 @@ mod stray;
 mod sweep;
 mod table;
 mod trim;
+mod walls;
 
 pub use boot::{Moment, boot_id};
 pub use child::{Child, Tracked};
@@ -56,3 +57,4 @@ pub use stray::end_stray;
 pub use sweep::sweep;
 pub use table::{processor_time, resident, resident_alone, started};
 pub use trim::{keep_trimmed, release_text};
+pub use walls::{Walls, folder_of, installation_of, layers as wall_layers, needed_by, private_folders_removed};

@@ -2,7 +2,7 @@
 //! not wait for them.
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,9 +12,11 @@ use tokio::task::JoinSet;
 
 use super::live::Registry;
 use crate::config::origin::Diagnosis;
+use crate::config::sandbox::Sandbox;
 use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{
-    Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, last_word, limit_behind, once,
+    Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, Walls, cannot_run, last_word, limit_behind, needed_by,
+    once,
 };
 use crate::telemetry::{carried, spawn};
 use crate::threads::blocking_or_here;
@@ -31,6 +33,14 @@ pub enum SchemaProgress {
     Complete,
     /// It was aborted by a fault of hostler's.
     Failed,
+}
+
+/// An executable whose schema is not known.
+pub(super) struct Unasked {
+    pub path: PathBuf,
+    pub stamp: Stamp,
+    /// What it may reach while it is asked, as in its calls.
+    pub sandbox: Vec<Sandbox>,
 }
 
 /// How executables are asked.
@@ -93,17 +103,17 @@ async fn asking(registry: Weak<Registry>) {
     }
 }
 
-async fn ask_all(unasked: Vec<(PathBuf, Stamp)>, asks: &Arc<Asks>) -> Vec<(PathBuf, Stamp, Answer)> {
+async fn ask_all(unasked: Vec<Unasked>, asks: &Arc<Asks>) -> Vec<(PathBuf, Stamp, Answer)> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     // More programs than processors would only use up each other's time.
     let at_once = Arc::new(Semaphore::new(2 * processors));
     let mut asking = JoinSet::new();
-    for (path, stamp) in unasked {
+    for one in unasked {
         let (asks, at_once) = (Arc::clone(asks), Arc::clone(&at_once));
         asking.spawn(carried(async move {
             let _one = at_once.acquire().await;
-            let answer = ask(&path, &asks).await;
-            (path, stamp, answer)
+            let answer = ask(&one, &asks).await;
+            (one.path, one.stamp, answer)
         }));
     }
     let mut answers = Vec::new();
@@ -113,12 +123,13 @@ async fn ask_all(unasked: Vec<(PathBuf, Stamp)>, asks: &Arc<Asks>) -> Vec<(PathB
     answers
 }
 
-async fn ask(path: &Path, asks: &Asks) -> Answer {
+async fn ask(one: &Unasked, asks: &Asks) -> Answer {
+    let path = &one.path;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut answer = attempt(path, asks).await;
+    let mut answer = attempt(one, asks).await;
     if answer.is_none() {
         // The first start of a program may be slow.
-        answer = attempt(path, asks).await;
+        answer = attempt(one, asks).await;
     }
     let Some(answer) = answer else {
         tracing::warn!("tool '{name}' schema failed (timeout)");
@@ -139,9 +150,11 @@ async fn ask(path: &Path, asks: &Asks) -> Answer {
 }
 
 /// `None` when the time is over.
-async fn attempt(path: &Path, asks: &Asks) -> Option<Answer> {
+async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
+    let (path, environment) = (&one.path, asks.env_filter.environment());
+    let walls = if one.sandbox.is_empty() { None } else { Walls::of(&one.sandbox, needed_by(path, environment)) };
     let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
-    let launch = launch.within_that_of(asks.env_filter.environment());
+    let launch = launch.within_that_of(environment).with_walls(walls);
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = match once(program, |_, _| {}).await {

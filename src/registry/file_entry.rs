@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::catalogue::CompleteSchemas;
 use super::last_good::{Stale, StandIns};
 use super::live::Stamps;
+use crate::config::sandbox::Sandbox;
 use crate::config::tool::Protocol;
 use crate::config::{Config, EffectiveTool};
 use crate::discovery::{Kind, Status, ToolFile};
@@ -138,6 +139,12 @@ impl FileEntry {
     /// How its calls are executed.
     pub fn serving(&self) -> Serving {
         Serving::of(self.file.kind, &self.settings)
+    }
+
+    /// Whether its processes reach all that their user reaches. Most built-in tools have none.
+    pub fn is_unwalled(&self) -> bool {
+        let has_processes = self.file.kind != Kind::Builtin || self.file.pack == "bash";
+        has_processes && self.broken().is_none() && !self.settings.sandbox.iter().any(Sandbox::limits_access)
     }
 
     /// The word for its kind, one of [`KIND_WORDS`].

@@ -44,7 +44,7 @@ fn limit(rules: &mut Rules, tool: &Tool, policy: &DeclaredPolicy) {
     let name = format!("tool {} {}", whole(&tool.entry.file.path), tool.name);
     rules.limit(policy, &Scope::Tool(tool.name.clone()), |_| name.clone());
     let category = policy.category.as_ref().map(|category| &category.value);
-    let of_category = category.and_then(|category| Some((category, config.categories.get(category)?)));
+    let of_category = category.and_then(|category| Some((category, &config.categories.get(category)?.policy)));
     if let Some((category, policy)) = of_category {
         let name = |origin: &Origin| format!("category {} {category}", place_of(origin));
         rules.limit(policy, &Scope::Category(category.clone()), name);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use super::asking::{AskSignal, SchemaProgress};
+use super::asking::{AskSignal, SchemaProgress, Unasked};
 use super::catalogue::{Catalogue, RoleKind, Tool};
 use super::changes::{MissingExecutables, add_missing, keep_listed, log_changes, log_contents, look_alike};
 use super::file_entry::FileEntry;
@@ -193,10 +193,14 @@ impl Registry {
     }
 
     /// The executables whose present version has not been asked.
-    pub(super) fn unasked(&self) -> Vec<(PathBuf, Stamp)> {
+    pub(super) fn unasked(&self) -> Vec<Unasked> {
         let catalogue = self.catalogue();
         let unasked = catalogue.files.iter().filter(|entry| entry.file.status == Status::Unasked);
-        unasked.filter_map(|entry| Some((entry.file.path.clone(), Stamp::of(&entry.file.path)?))).collect()
+        let unasked = unasked.filter_map(|entry| {
+            let (path, sandbox) = (entry.file.path.clone(), entry.settings.sandbox.clone());
+            Some(Unasked { stamp: Stamp::of(&path)?, path, sandbox })
+        });
+        unasked.collect()
     }
 
     pub(super) fn ask_signal(&self) -> Arc<AskSignal> {

@@ -360,7 +360,7 @@ fn answers_that_were_given_within_another_time_limit_are_asked_for_again() {
     let before = registry.config();
     let late = || {
         let late = Answer::Failed(Diagnosis::new("`--schema` did not end within 5s", "raise `schema_timeout`"));
-        registry.unasked().into_iter().map(|(path, stamp)| (path, stamp, late.clone())).collect::<Vec<_>>()
+        registry.unasked().into_iter().map(|one| (one.path, one.stamp, late.clone())).collect::<Vec<_>>()
     };
     let (asked, limit) = (late(), before.executables.schema_timeout);
     assert_eq!(asked.len(), 1);

@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::executor::{PoolStore, caps};
 use crate::journal::Journal;
 use crate::pool::BrokerHandle;
-use crate::process::Barrier;
+use crate::process::{Barrier, private_folders_removed};
 
 /// How long background calls have to end with hostler.
 const LAST_CALLS: Duration = Duration::from_millis(300);
@@ -102,6 +102,7 @@ impl Runtime {
     /// Kills every worker, and waits for that at most this long.
     pub(crate) async fn end(&self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.pools.end()).await;
+        private_folders_removed(limit).await;
     }
 
     /// Brings to the store what was written down of calls. Nothing may call a tool any more.

@@ -197,6 +197,7 @@ impl Workspace {
             self.calls.pools.end();
             let _ = tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await;
         }
+        process::private_folders_removed(FAREWELL).await;
     }
 }
 

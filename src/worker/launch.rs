@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::events::{EventSender, WorkerHandle};
 use crate::outcome::Fault;
+use crate::process::Walls;
 use crate::protocol::{HostMethod, WireError};
 use crate::secrets::Lease;
 
@@ -109,6 +110,8 @@ pub struct WorkerSpec {
     pub max_memory: Option<usize>,
     /// Whether it may gain privileges.
     pub new_privileges: bool,
+    /// What it may reach, if that is limited.
+    pub walls: Option<Arc<Walls>>,
     /// Whether it uses the bare protocol instead of protocol v1.
     pub is_bare: bool,
 }

@@ -43,7 +43,8 @@ impl Launcher for ProgramLauncher {
 
     fn launch(&self, events: EventSender, notes: StartNotes) -> Starting {
         let (spec, env) = (Arc::clone(&self.spec), self.environment());
-        let launch = Launch::new(&spec.file).envs(env).with_new_privileges(spec.new_privileges);
+        let launch =
+            Launch::new(&spec.file).envs(env).with_new_privileges(spec.new_privileges).with_walls(spec.walls.clone());
         let launch = Launch { directory: self.directory.clone(), ..launch };
         Box::pin(async move {
             notes(StartNote(format!("starting {}", spec.pack)));

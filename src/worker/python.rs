@@ -13,7 +13,7 @@ use super::sources::Sources;
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Fault};
-use crate::process::{Child, Launch, limit_behind, worker_environment};
+use crate::process::{Child, Launch, Walls, installation_of, limit_behind, worker_environment};
 
 /// What a Python worker is started with besides the common parts.
 #[derive(Debug, Clone)]
@@ -66,7 +66,9 @@ impl Launcher for PythonLauncher {
             } else {
                 shimmed(interpreter, &spec, &python, &shims, &sources)?
             };
-            let launch = launch.with_new_privileges(spec.new_privileges);
+            let home = environments.environment().home();
+            let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &launch, &shims, home.as_deref()));
+            let launch = launch.with_new_privileges(spec.new_privileges).with_walls(walls);
             let child = Child::spawn(&launch)
                 .map_err(|error| error.limit().unwrap_or_else(|| Fault::new(Code::StartupFailed, error.to_string())))?;
             let launched = matches!(python.launcher, LauncherKind::Uv).then_some(environments);
@@ -91,6 +93,16 @@ async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &L
     let launch = python.directory.iter().fold(launch, Launch::within);
     let launch = launch.envs(worker_environment(environments.environment(), &python.pass_env));
     Ok(python.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
+}
+
+/// Walls that let the interpreter read its environment, its libraries and the files that it is started with.
+fn with_interpreter(walls: &Arc<Walls>, launch: &Launch, shims: &Shims, home: Option<&Path>) -> Arc<Walls> {
+    let mut walls = Walls::clone(walls);
+    walls.own.extend(launch.program.ancestors().nth(2).map(Path::to_owned));
+    walls.own.extend(installation_of(&launch.program, home));
+    walls.own.extend(launch.args.iter().map(PathBuf::from).filter(|path| path.is_absolute()));
+    walls.own.push(shims.folder().to_owned());
+    Arc::new(walls)
 }
 
 /// The shim, which loads the file.

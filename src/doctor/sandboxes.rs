@@ -1,0 +1,59 @@
+//! Sandboxes: which walls this system has, tried out, and what the tools that ask for some get.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{CheckResult, State};
+use crate::config::sandbox::Sandbox;
+use crate::process::{Launch, Walls, run, wall_layers};
+use crate::runtime::Workspace;
+use crate::words::plural;
+
+/// How long a shell may take to try to read a file.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// The walls of this system, and how many tools have some.
+pub(super) async fn walls(app: &Workspace) -> CheckResult {
+    let catalogue = app.calls.registry.catalogue();
+    let walled =
+        catalogue.files.iter().filter(|entry| entry.settings.sandbox.iter().any(Sandbox::limits_access)).count();
+    let open = catalogue.files.iter().filter(|entry| entry.is_unwalled()).count();
+    let required = catalogue.files.iter().flat_map(|entry| &entry.settings.sandbox).any(|sandbox| sandbox.is_required);
+    let layers = wall_layers();
+    let here: Vec<String> =
+        layers.iter().filter_map(|(layer, by)| Some(format!("{} ({})", layer.word(), by.as_ref()?))).collect();
+    let missing: Vec<&str> = layers.iter().filter(|(_, by)| by.is_none()).map(|(layer, _)| layer.word()).collect();
+    let count = format!("{} with a sandbox, {open} without", plural(walled, "tool file"));
+    if !here.is_empty() && !hold(app.calls.pools.environments().cache()).await {
+        let found = format!("this system offers walls and does not keep them; {count}");
+        return CheckResult::new(
+            "sandbox",
+            State::Bad,
+            found,
+            "run only tools you trust, and report this (docs/security.md)",
+        );
+    }
+    if missing.is_empty() {
+        return CheckResult::good("sandbox", format!("walls for {}; {count}", here.join(", ")));
+    }
+    let found = format!("no walls for {}; {count}", missing.join(", "));
+    if walled == 0 {
+        return CheckResult::good("sandbox", found);
+    }
+    let state = if required { State::Bad } else { State::Doubtful };
+    CheckResult::new("sandbox", state, found, "use Linux 6.12 or newer with Landlock and seccomp (docs/security.md)")
+}
+
+/// Whether a shell within walls cannot read a file outside of them.
+async fn hold(cache: &Path) -> bool {
+    let closed = cache.join(format!(".doctor.{}", std::process::id()));
+    if std::fs::write(&closed, "closed\n").is_err() {
+        // Said by the line about the cache.
+        return true;
+    }
+    let sandbox = Sandbox::pure();
+    let launch = Launch::new("/bin/sh").args(["-c", "read line < \"$1\"", "sh"]).arg(&closed);
+    let done = run(&launch.with_walls(Walls::of(&[sandbox], Vec::new())), LIMIT, |_| {}).await;
+    let _ = std::fs::remove_file(&closed);
+    done.is_ok_and(|done| done.exit.is_some() && !done.succeeded())
+}

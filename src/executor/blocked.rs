@@ -1,0 +1,109 @@
+//! Which wall of a sandbox is behind a fault, and what would open it. The kernel only says that something is not permitted.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::origin::Origin;
+use crate::config::sandbox::{Sandbox, Widening};
+use crate::outcome::{Blocked, Code, Fault};
+use crate::registry::FileEntry;
+
+/// The words of `EACCES`, which the wall around files answers.
+const FILES: &str = "Permission denied";
+/// The words of `EPERM`, which the filter of system calls answers.
+const SYSTEM_CALLS: &str = "Operation not permitted";
+/// What else is said where a socket could not be opened.
+const NO_NETWORK: [&str; 4] =
+    ["name resolution", "Name or service not known", "Could not resolve host", "Network is unreachable"];
+
+/// The advice for a fault that a wall may have caused; the fault names the wall.
+pub(super) fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
+    let sandboxes = &entry.settings.sandbox;
+    let is_of_tool = matches!(fault.code, Code::ToolError | Code::ToolCrashed | Code::StartupFailed);
+    if !is_of_tool || !sandboxes.iter().any(Sandbox::limits_access) {
+        return None;
+    }
+    let said = fault.details.stderr.iter().chain(&fault.details.traceback).chain([&fault.message]);
+    let said: Vec<&str> = said.map(String::as_str).collect();
+    let has = |words: &str| said.iter().any(|text| text.contains(words));
+    let closed = sandboxes.iter().find(|sandbox| !sandbox.network);
+    let wants_network = NO_NETWORK.into_iter().any(has) || (has(SYSTEM_CALLS) && has("socket"));
+    let (wall, sandbox, what, need) = if let Some(sandbox) = closed.filter(|_| wants_network) {
+        (Blocked::Network, sandbox, "does not let it use the network".to_owned(), Some(Widening::Network))
+    } else if has(FILES) {
+        let path = said.iter().find_map(|text| path_after(text, FILES));
+        let (sandbox, need) = closed_to(sandboxes, path.as_deref(), entry)?;
+        let place = path.map_or_else(|| "a file".to_owned(), |path| path.display().to_string());
+        (Blocked::Files, sandbox, format!("does not let it reach {place}"), need)
+    } else if has(SYSTEM_CALLS) {
+        let sandbox = sandboxes.iter().find(|sandbox| sandbox.limits_access())?;
+        let what = "does not let it act on other processes or on the machine";
+        (Blocked::SystemCalls, sandbox, what.to_owned(), None)
+    } else {
+        return None;
+    };
+    fault.details.blocked = Some(wall);
+    let (pack, origin) = (&entry.file.pack, &sandbox.origin);
+    let Some(need) = need else {
+        return Some(format!("The sandbox of {pack} ({origin}) {what}. See docs/sandbox.md for what it can be given"));
+    };
+    let has_preset = origin.is_of_tool() || !sandboxes.iter().any(|one| one.origin.is_of_tool());
+    let line = sandbox.widened(&need, has_preset);
+    let place = match origin {
+        Origin::Header(place) => format!("in its header ({place})"),
+        _ => format!("under [tool.{pack}] in hostler.toml"),
+    };
+    Some(format!("The sandbox of {pack} ({origin}) {what}. If it should, write `{line}` {place}"))
+}
+
+/// The path in quotes behind some words: `Permission denied: '/x'`; or the one before them: `cat: /x: Permission denied`.
+fn path_after(text: &str, words: &str) -> Option<PathBuf> {
+    let at = text.find(words)?;
+    let behind = text[at + words.len()..].strip_prefix(": '").and_then(|rest| rest.split('\'').next());
+    let before = text[..at].lines().next_back().and_then(|line| line.strip_suffix(": "));
+    let before = before.and_then(|line| line.rsplit(": ").next()).map(|word| word.trim_matches(['\'', '"']));
+    behind.or(before).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The sandbox that closes a path, and the folder that it would need, where the path is known. None where the permissions of the file alone
+/// can be the reason.
+fn closed_to<'s>(
+    sandboxes: &'s [Sandbox],
+    path: Option<&Path>,
+    entry: &FileEntry,
+) -> Option<(&'s Sandbox, Option<Widening>)> {
+    let mut limiting = sandboxes.iter().filter(|sandbox| sandbox.read.is_some() || sandbox.write.is_some());
+    let Some(path) = path else { return limiting.next().map(|sandbox| (sandbox, None)) };
+    let real = path.canonicalize().ok();
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok()).unwrap_or_else(|| path.to_owned());
+    let place = real.as_deref().unwrap_or(&folder);
+    let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| place.starts_with(folder));
+    let is_own = entry.file.path.parent().is_some_and(|own| place.starts_with(own));
+    limiting.find_map(|sandbox| {
+        let writes = sandbox.write.as_ref().is_none_or(|folders| is_in(folders));
+        let reads = writes || is_own || sandbox.read.as_ref().is_none_or(|folders| is_in(folders));
+        let folder = if place.is_dir() { place.to_owned() } else { folder.clone() };
+        match (reads, writes) {
+            (_, true) => None,
+            // What does not exist was to be made.
+            (false, false) if real.is_some() => Some((sandbox, Some(Widening::Read(folder)))),
+            _ => Some((sandbox, Some(Widening::Write(folder)))),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_found_as_python_and_as_programs_say_it() {
+        for (text, path) in [
+            ("PermissionError: [Errno 13] Permission denied: '/a/b'", Some("/a/b")),
+            ("one\ncat: /a/b: Permission denied\n", Some("/a/b")),
+            ("sh: 1: cannot create /a/b: Permission denied", None),
+            ("open('b'): Permission denied", None),
+        ] {
+            assert_eq!(path_after(text, FILES).as_deref(), path.map(Path::new), "{text}");
+        }
+    }
+}

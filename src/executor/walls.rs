@@ -1,0 +1,22 @@
+//! The walls of a tool's processes: what its settings say, and what its program needs to run at all.
+
+use std::sync::Arc;
+
+use crate::config::Environment;
+use crate::discovery::Kind;
+use crate::process::{Walls, folder_of, needed_by};
+use crate::registry::FileEntry;
+
+/// The walls of a file's processes, if its settings ask for some. What a Python worker's environment adds is known when it starts.
+pub(super) fn walls_of(entry: &FileEntry, environment: &Environment) -> Option<Arc<Walls>> {
+    if entry.settings.sandbox.is_empty() {
+        return None;
+    }
+    let file = &entry.file.path;
+    let own = match entry.file.kind {
+        Kind::Builtin => entry.config.builtin.roots.iter().flat_map(|roots| roots.value.clone()).collect(),
+        Kind::Executable => needed_by(file, environment),
+        Kind::Python | Kind::Internal => folder_of(file, environment).into_iter().collect(),
+    };
+    Walls::of(&entry.settings.sandbox, own)
+}

@@ -1,0 +1,156 @@
+//! Rules about files and signals, by Landlock.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+};
+
+use super::Access;
+
+/// The newest version of Landlock whose rights are handled; an older kernel handles what it knows.
+const NEWEST: ABI = ABI::V7;
+
+/// `LANDLOCK_CREATE_RULESET_VERSION`.
+const VERSION: u32 = 1;
+
+/// What every program may read and run: the system's programs, libraries and data, and what of `/etc` says how to use them.
+/// Neither `/home`, `/root`, `/tmp`, `/var` and `/run` nor the rest of `/etc` is among it.
+const SYSTEM: [&str; 49] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/proc",
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/crypto-policies",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/gitconfig",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/inputrc",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ld.so.preload",
+    "/etc/locale.alias",
+    "/etc/localtime",
+    "/etc/login.defs",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/openssl.cnf",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+    "/var/lib/ca-certificates",
+];
+
+/// Devices without content of others.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The version of Landlock that the kernel offers; 0 for none.
+pub(super) fn version() -> u32 {
+    static VERSION_HERE: LazyLock<u32> = LazyLock::new(|| {
+        let none = std::ptr::null::<u64>();
+        // SAFETY: asking for the version reads no memory.
+        #[expect(unsafe_code, reason = "Landlock's system calls have no wrapper; argued above")]
+        let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, VERSION) };
+        u32::try_from(version).unwrap_or(0)
+    });
+    *VERSION_HERE
+}
+
+/// The rules of an access. `own` can be read whatever it says, and `private` also written.
+pub(super) fn ruleset(access: &Access, own: &[PathBuf], private: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
+    let (read, all) = (AccessFs::from_read(NEWEST), AccessFs::from_all(NEWEST));
+    let mut rules = Rules(begin(|rules| rules.handle_access(all))?);
+    match &access.read {
+        None => rules.allow(Path::new("/"), read)?,
+        Some(folders) => {
+            let system = SYSTEM.iter().map(Path::new);
+            system
+                .chain(folders.iter().chain(own).map(PathBuf::as_path))
+                .try_for_each(|path| rules.allow(path, read))?;
+        }
+    }
+    DEVICES.iter().try_for_each(|device| rules.allow(Path::new(device), all))?;
+    match &access.write {
+        None => rules.allow(Path::new("/"), AccessFs::from_write(NEWEST))?,
+        Some(folders) => {
+            folders.iter().try_for_each(|path| rules.allow(path, all & !DEVICE_FILES))?;
+            if let Some(private) = private {
+                rules.allow_in(private, all & !DEVICE_FILES)?;
+            }
+        }
+    }
+    finished(rules.0)
+}
+
+/// Files that stand for a device can reach what no rule names.
+const DEVICE_FILES: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{MakeChar | MakeBlock});
+
+/// No signals to processes outside, and no sockets by an abstract name.
+pub(super) fn scopes() -> io::Result<OwnedFd> {
+    finished(begin(|rules| rules.scope(Scope::Signal | Scope::AbstractUnixSocket))?)
+}
+
+fn begin(handle: impl FnOnce(Ruleset) -> Result<Ruleset, RulesetError>) -> io::Result<RulesetCreated> {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    handle(rules).and_then(Ruleset::create).map_err(io::Error::other)
+}
+
+fn finished(rules: RulesetCreated) -> io::Result<OwnedFd> {
+    Option::<OwnedFd>::from(rules).ok_or_else(|| io::Error::other("the kernel has no Landlock"))
+}
+
+struct Rules(RulesetCreated);
+
+impl Rules {
+    /// Allows what a path has beneath it. One that does not exist has nothing.
+    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<()> {
+        let Ok(file) = PathFd::new(path) else { return Ok(()) };
+        let is_folder = path.is_dir();
+        let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
+        self.allow_in(file, access)
+    }
+
+    fn allow_in(&mut self, file: impl AsFd, access: BitFlags<AccessFs>) -> io::Result<()> {
+        (&mut self.0).add_rule(PathBeneath::new(file, access)).map(drop).map_err(io::Error::other)
+    }
+}
+
+/// Restricts the calling process, for good. Called between fork and exec.
+pub(super) fn enter(ruleset: libc::c_int) -> io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    // SAFETY: takes two numbers.
+    #[expect(unsafe_code, reason = "Landlock's system calls have no wrapper; argued above")]
+    let entered = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0_u32) };
+    if entered < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,96 @@
+//! The layers that walls are made of, and which of them this system has.
+
+use std::io;
+
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What enforces a part of walls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// Reading and writing files.
+    Files,
+    /// The network, tracing, and what acts on the machine.
+    SystemCalls,
+    /// Signals to processes outside.
+    Signals,
+}
+
+impl Layer {
+    /// Its word in lists.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::SystemCalls => "network and system calls",
+            Self::Signals => "signals",
+        }
+    }
+
+    /// What the kernel needs for it.
+    fn needs(self) -> &'static str {
+        match self {
+            Self::Files => "Landlock (Linux 5.19)",
+            Self::SystemCalls => "seccomp",
+            Self::Signals => "Landlock 6 (Linux 6.12)",
+        }
+    }
+}
+
+/// Every layer, and by what this system enforces it; `None` where it does not. The kernel is asked, and not its version.
+pub fn layers() -> [(Layer, Option<String>); 3] {
+    let landlock = landlock_version();
+    let by_landlock = |oldest: u32| (landlock >= oldest).then(|| format!("Landlock {landlock}"));
+    [
+        (Layer::Files, by_landlock(2)),
+        (Layer::SystemCalls, has_filters().then(|| "seccomp".to_owned())),
+        (Layer::Signals, by_landlock(6)),
+    ]
+}
+
+/// Why a process that needs these layers does not start.
+pub(super) fn lacking(missing: &[Layer]) -> String {
+    let words: Vec<String> = missing.iter().map(|layer| format!("{} ({})", layer.word(), layer.needs())).collect();
+    format!("its sandbox is required, and this system has no walls for {}", words.join(", "))
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn landlock_version() -> u32 {
+    super::files::version()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn landlock_version() -> u32 {
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn has_filters() -> bool {
+    super::system_calls::is_supported()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_filters() -> bool {
+    false
+}
+
+/// Lowers the limits of the calling process, for good.
+#[cfg(target_os = "linux")]
+pub(super) fn lower(open_files: Option<u64>, file_size: Option<u64>) -> io::Result<()> {
+    for (resource, most) in [(Resource::Nofile, open_files), (Resource::Fsize, file_size)] {
+        let Some(most) = most else { continue };
+        let most = getrlimit(resource).maximum.map_or(most, |hard| most.min(hard));
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}
+
+/// Gives up what makes root more than a user. Without new privileges, `exec` does not give it back.
+#[cfg(target_os = "linux")]
+pub(super) fn give_up_capabilities() -> io::Result<()> {
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+
+    set_no_new_privs(true)?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Walls of real processes. What tools see of them is in `tests/e2e/test_sandbox.py`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Access, Walls};
+use crate::process::{Finished, Launch, run};
+
+/// A folder that may be read, one that may be written, and one that may not be reached.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        for name in ["read", "write", "closed"] {
+            fs::create_dir(place.at(name)).unwrap();
+            fs::write(place.at(name).join("file"), name).unwrap();
+        }
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    async fn shell(&self, access: Access, script: &str) -> Finished {
+        let walls = Walls { access: vec![access], ..Walls::default() };
+        self.within(walls, script).await
+    }
+
+    async fn within(&self, walls: Walls, script: &str) -> Finished {
+        let launch = Launch::new("/bin/sh").args(["-c", script]).within(self.at(""));
+        run(&launch.with_walls(Some(Arc::new(walls))), Duration::from_secs(20), |_| {}).await.unwrap()
+    }
+
+    fn pure(&self) -> Access {
+        Access { read: Some(vec![self.at("read")]), write: Some(vec![self.at("write")]), network: false }
+    }
+}
+
+fn has_walls() -> bool {
+    super::layers().iter().all(|(_, here)| here.is_some())
+}
+
+#[tokio::test]
+async fn files_are_read_and_written_where_that_is_allowed() {
+    let place = Place::new();
+    if !has_walls() {
+        return;
+    }
+    for (script, works) in [
+        ("cat read/file", true),
+        ("cat write/file", true),
+        ("cat closed/file", false),
+        ("cat write/../closed/file", false),
+        ("ls closed", false),
+        ("echo x > read/file", false),
+        ("echo x > write/file", true),
+        ("echo x > write/other && rm write/other", true),
+        ("echo x > closed/file", false),
+        ("rm closed/file", false),
+        ("mv closed/file write/file2", false),
+        ("ln closed/file write/file2", false),
+        ("ln -s ../closed/file write/link; cat write/link", false),
+        ("cat /proc/self/root$PWD/closed/file", false),
+        ("echo x > $TMPDIR/x && cat $TMPDIR/x", true),
+        ("[ $(stat -c %a $TMPDIR) = 700 ]", true),
+        ("echo x > /tmp/hostler-walls-test", false),
+        ("cat /etc/shadow", false),
+        ("exec 3<>/dev/null", true),
+    ] {
+        let done = place.shell(place.pure(), script).await;
+        assert_eq!(done.succeeded(), works, "{script}: {}", done.stderr);
+    }
+    let reader = || Access { read: None, ..place.pure() };
+    assert!(place.shell(reader(), "cat closed/file").await.succeeded());
+    assert!(!place.shell(reader(), "echo x > closed/file").await.succeeded());
+}
+
+#[tokio::test]
+async fn each_of_several_has_to_allow() {
+    let place = Place::new();
+    if !has_walls() {
+        return;
+    }
+    let both = |names: [&str; 2]| Access { read: Some(names.map(|name| place.at(name)).to_vec()), ..Access::FULL };
+    let walls = Walls { access: vec![both(["read", "closed"]), both(["read", "write"])], ..Walls::default() };
+    for (name, works) in [("read", true), ("closed", false), ("write", false)] {
+        let done = place.within(walls.clone(), &format!("cat {name}/file")).await;
+        assert_eq!(done.succeeded(), works, "{name}: {}", done.stderr);
+    }
+}
+
+#[tokio::test]
+async fn attributes_change_only_where_files_may() {
+    let place = Place::new();
+    if !has_walls() {
+        return;
+    }
+    let nowhere = Access { write: Some(Vec::new()), ..Access::FULL };
+    let unchanged = "chmod 777 closed/file && [ $(stat -c %a closed/file) != 777 ]";
+    assert!(place.shell(nowhere.clone(), unchanged).await.succeeded(), "it is ignored");
+    assert!(!place.shell(nowhere, "truncate -s 0 closed/file").await.succeeded());
+    assert!(place.shell(place.pure(), "chmod 600 write/file && touch write/file").await.succeeded());
+}
+
+#[tokio::test]
+async fn amounts_are_limited() {
+    let place = Place::new();
+    let walls = |open_files, file_size| Walls { open_files, file_size, ..Walls::default() };
+    let done =
+        place.within(walls(Some(20), Some(4096)), "ulimit -n; head -c 9000 /dev/zero > big; stat -c %s big").await;
+    assert_eq!(done.stdout.split_whitespace().collect::<Vec<_>>(), ["20", "4096"]);
+}
+
+#[tokio::test]
+async fn the_private_folder_is_gone_with_its_process() {
+    let place = Place::new();
+    if !has_walls() {
+        return;
+    }
+    let done = place.shell(place.pure(), "mkdir -p $TMPDIR/a/b; echo x > $TMPDIR/a/b/c; echo $TMPDIR").await;
+    let folder = Path::new(done.stdout.trim());
+    assert!(folder.is_absolute(), "{done:?}");
+    let gone = async {
+        while folder.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("it is removed");
+}
+
+#[tokio::test]
+async fn root_within_walls_is_no_more_than_a_user() {
+    let place = Place::new();
+    if !has_walls() {
+        return;
+    }
+    let done = place.shell(place.pure(), "grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status").await;
+    let values: Vec<&str> = done.stdout.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(values, ["0000000000000000", "1", "2"]);
+}
