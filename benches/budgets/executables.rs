@@ -55,6 +55,32 @@ pub fn overhead(ground: &Ground) -> Fallible<Vec<Measured>> {
     ])
 }
 
+/// A call in a sandbox, beside the same without one.
+pub fn walls(ground: &Ground) -> Fallible<Vec<Measured>> {
+    const TOOL: Dialect<'static> = Dialect::Mcp("add");
+    write(&ground.folder("walls"), "add")?;
+    sleep(SETTLED);
+    ground.command(env!("CARGO_BIN_EXE_hostler")).args(["list", "--tools"]).arg(ground.folder("walls")).output()?;
+    let walled = "[sandbox]\npreset = \"pure\"\nrequire = true\n";
+    let mut peers = ["", walled]
+        .into_iter()
+        .map(|settings| Peer::mcp(&mut ground.serve_with("walls", settings)?, Streams::Pipes))
+        .collect::<Fallible<Vec<_>>>()?;
+    let calls = (ground.counts.calls / 100).max(20);
+    let mut rounds = Rounds::<2>::new();
+    for peer in &mut peers {
+        peer.ask_once(TOOL)?;
+    }
+    for _ in 0..ground.counts.rounds.min(9) {
+        let [open, walled] = &mut peers[..] else { return Err("two peers".into()) };
+        rounds.push([p50(&open.ask_in_turn(TOOL, calls)?), p50(&walled.ask_in_turn(TOOL, calls)?)]);
+    }
+    let raw = format!("{} − {} µs", rounded(rounds.of(1)), rounded(rounds.of(0)));
+    let over = rounds.difference(1, 0) / 1000.0;
+    let name = "start in a sandbox − without";
+    Ok(vec![Measured::against(name, over, " ms", Target::AtMost(1.0), Target::AtMost(1.0)).from(raw)])
+}
+
 fn write(folder: &Path, name: &str) -> Fallible<std::path::PathBuf> {
     fs::create_dir_all(folder)?;
     let path = folder.join(name);

@@ -64,6 +64,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("validate", validation::validation),
     ("policy", policy::policy),
     ("executable", executables::overhead),
+    ("walls", executables::walls),
     ("asked", executables::asked),
     ("search", search::search),
     ("reload", reload::reload),
