@@ -23,6 +23,7 @@ mod request;
 mod questions;
 mod resolve;
 mod retries;
+mod result_rules;
 mod results;
 mod service;
 mod session;

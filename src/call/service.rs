@@ -21,7 +21,7 @@ use super::loop_guard::LoopGuard;
 use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
 use super::watch::{Watch, Watched};
-use super::{hiding, results, waits};
+use super::{hiding, result_rules, results, waits};
 use crate::approvals::Approvals;
 use crate::builtin::Builtins;
 use crate::config::Config;
@@ -298,6 +298,7 @@ impl CallService {
         settled.metadata.stale = call.tool.entry.stale.as_ref().map(|stale| stale.reason.clone());
         settled.ended = settled.ended.and_then(|raw| results::check(&call.tool, raw));
         settled.ended = settled.ended.map(|raw| hiding::hide(self, call, raw));
+        result_rules::keep(&call.tool, &mut settled);
         settled
     }
 
@@ -344,6 +345,7 @@ impl CallService {
         let has_pool = tool.entry.serving().has_workers();
         let listener: Arc<dyn Listener> =
             if has_pool { Arc::clone(running) as _ } else { Arc::new(Redacting(Arc::clone(running))) };
+        let listener = result_rules::heard(tool, listener);
         let invocation = Invocation {
             call_id: running.id.clone(),
             caller: Arc::clone(&running.caller),

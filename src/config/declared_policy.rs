@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::origin::{Origin, Setting};
-use super::rules::{at_least_two, command_patterns, host_patterns, modes, path_patterns, rate};
+use super::rules::{at_least_two, command_patterns, host_patterns, modes, path_patterns, rate, redact_patterns};
 use super::section::Section;
 use super::value::{FromToml, Word, count};
 
@@ -100,6 +100,10 @@ pub struct DeclaredPolicy {
     pub forbidden_paths: Vec<Setting<Vec<String>>>,
     /// The longest file that its paths may name, and the longest that its arguments may be together.
     pub max_file_size_mb: Option<Setting<usize>>,
+    /// How large its result may be.
+    pub max_result_mb: Option<Setting<usize>>,
+    /// What is taken out of its results and of all else that it says.
+    pub redact: Vec<Setting<Vec<String>>>,
     /// What its commands have to begin with.
     pub allowed_commands: Option<Setting<Vec<String>>>,
     /// What its commands may not have.
@@ -119,7 +123,7 @@ macro_rules! strongest {
     ($do:ident!($($first:tt)*)) => {
         $do!($($first)* version, tags, category, risk_level, allowed_modes, requires_approval, requires_sandbox, rate_limit_per_hour,
             rate_limit_per_minute, budget_calls_per_day, budget_seconds_per_day, session_rate_limit_per_hour,
-            session_rate_limit_per_minute, session_budget_calls, session_budget_seconds, loop_guard, allowed_paths, max_file_size_mb, allowed_commands, allowed_hosts)
+            session_rate_limit_per_minute, session_budget_calls, session_budget_seconds, loop_guard, allowed_paths, max_file_size_mb, max_result_mb, allowed_commands, allowed_hosts)
     };
 }
 
@@ -127,7 +131,7 @@ macro_rules! strongest {
 macro_rules! every {
     ($do:ident!($($first:tt)*)) => {
         $do!($($first)* forbidden_in_modes, requires_approval_in_modes, forbidden_paths, forbidden_commands, path_arguments,
-            command_arguments, host_arguments)
+            command_arguments, host_arguments, redact)
     };
 }
 
@@ -183,6 +187,8 @@ impl DeclaredPolicy {
             allowed_paths: section.take_as("allowed_paths", path_patterns),
             forbidden_paths: section.take_each("forbidden_paths", path_patterns),
             max_file_size_mb: section.take_as("max_file_size_mb", count),
+            max_result_mb: section.take_as("max_result_mb", count),
+            redact: section.take_each("redact", redact_patterns),
             allowed_commands: section.take_as("allowed_commands", command_patterns),
             forbidden_commands: section.take_each("forbidden_commands", command_patterns),
             allowed_hosts: section.take_as("allowed_hosts", host_patterns),
@@ -246,10 +252,10 @@ impl DeclaredPolicy {
         rows.into_iter()
     }
 
-    /// What is declared, as JSON, without what only says where rules apply.
+    /// What is declared, as JSON, without what only says where rules apply, and without what nobody should see.
     pub fn as_json(&self) -> Map<String, Value> {
         let mut found = Map::new();
-        for (key, value, _) in self.declared().filter(|(key, ..)| !key.ends_with("_arguments")) {
+        for (key, value, _) in self.declared().filter(|(key, ..)| !key.ends_with("_arguments") && *key != "redact") {
             match (found.get_mut(key), value) {
                 (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
                 (_, value) => drop(found.insert(key.to_owned(), value)),

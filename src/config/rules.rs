@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 use std::time::Duration;
 
+use regex::Regex;
 use toml::de::DeValue;
 
 use super::declared_policy::Mode;
@@ -46,6 +47,25 @@ pub(super) fn at_least_two(value: &DeValue<'_>) -> Result<usize, Diagnosis> {
         1 => Err(Diagnosis::new("one call repeats nothing", "write 2 or more")),
         times => Ok(times),
     }
+}
+
+/// What is taken out of results: regular expressions.
+pub(super) fn redact_patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let patterns = Vec::<String>::from_toml(value)?;
+    let fix = "write one like '\\b\\d{4}-\\d{4}\\b', in single quotes, which keep backslashes";
+    redactions(&patterns).map_err(|what| Diagnosis::new(what, fix))?;
+    Ok(patterns)
+}
+
+/// The same, compiled. A pattern that matches nothing at all would be between any two letters.
+pub fn redactions(patterns: &[String]) -> Result<Vec<Regex>, String> {
+    let compiled = |pattern: &String| {
+        let reason = |error: regex::Error| error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+        let compiled =
+            Regex::new(pattern).map_err(|error| format!("{pattern:?} is not a pattern: {}", reason(error)))?;
+        if compiled.is_match("") { Err(format!("{pattern:?} matches an empty text")) } else { Ok(compiled) }
+    };
+    patterns.iter().map(compiled).collect()
 }
 
 /// The most that a rate may admit.

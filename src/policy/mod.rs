@@ -7,6 +7,7 @@ mod command;
 mod decide;
 mod patterns;
 mod rates;
+mod results;
 mod rules;
 mod shape;
 
@@ -17,4 +18,5 @@ pub use self::arguments::{Argument, Arguments};
 pub use self::command::{Commands, Unjudged, commands};
 pub use self::decide::{Because, Decision, Facts, HostFact, PathFact};
 pub use self::rates::{Rate, Scope, Turn, Unit};
+pub use self::results::ResultRules;
 pub use self::rules::Rules;

@@ -7,6 +7,7 @@ use super::command::Words;
 use super::decide::Because;
 use super::patterns::PathPatterns;
 use super::rates::{Rate, Scope};
+use super::results::ResultRules;
 use crate::config::declared_policy::{DeclaredPolicy, Mode};
 use crate::config::origin::{Origin, Setting};
 
@@ -18,7 +19,7 @@ pub(super) struct Rule<T> {
 }
 
 impl<T> Rule<T> {
-    fn of<S>(setting: Option<&Setting<S>>, compile: impl Fn(&Setting<S>) -> T) -> Option<Self> {
+    pub(super) fn of<S>(setting: Option<&Setting<S>>, compile: impl Fn(&Setting<S>) -> T) -> Option<Self> {
         setting.map(|setting| Self { value: compile(setting), origin: setting.origin.clone() })
     }
 
@@ -42,6 +43,7 @@ pub struct Rules {
     pub(super) allowed_commands: Option<Rule<Vec<Words>>>,
     pub(super) forbidden_commands: Vec<Rule<Vec<Words>>>,
     pub(super) allowed_hosts: Option<Rule<Vec<String>>>,
+    pub(super) results: ResultRules,
     /// Rules about arguments that the tool is not known to have.
     pub(super) unkept: Vec<Because>,
 }
@@ -69,6 +71,7 @@ impl Rules {
         });
         Self {
             unkept: unkept.collect(),
+            results: ResultRules::of(policy),
             allowed_modes: Rule::of(policy.allowed_modes.as_ref(), modes),
             forbidden_in_modes: Rule::each(&policy.forbidden_in_modes, modes),
             requires_approval: Rule::of(policy.requires_approval.as_ref(), |setting| setting.value),
@@ -93,6 +96,11 @@ impl Rules {
     /// The rates. A call has to be in turn for all of them.
     pub fn rates(&self) -> &[Rate] {
         &self.rates
+    }
+
+    /// Those about results.
+    pub fn results(&self) -> &ResultRules {
+        &self.results
     }
 
     /// Denies every call where rules that are meant for this tool are about arguments that it is not known to have, though it may.
@@ -143,10 +151,11 @@ impl Rules {
         self.allowed_hosts.is_some()
     }
 
-    /// Whether any call may be denied, or need an approval.
+    /// Whether there is a rule about any call or result.
     pub fn are_any(&self) -> bool {
         let modes = self.allowed_modes.is_some() || !self.forbidden_in_modes.is_empty();
         let approval = self.requires_approval.is_some() || !self.requires_approval_in_modes.is_empty();
-        modes || approval || !self.rates.is_empty() || self.judge_paths() || self.judge_commands() || self.judge_hosts()
+        let arguments = self.judge_paths() || self.judge_commands() || self.judge_hosts();
+        modes || approval || arguments || !self.rates.is_empty() || self.results.are_any()
     }
 }

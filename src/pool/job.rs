@@ -97,6 +97,11 @@ pub trait Listener: Send + Sync {
     fn output(&self, _stream: &str, _text: &str) {}
     /// The tool logged something.
     fn log(&self, _line: &LogLine) {}
+    /// A log line as it may be written down.
+    #[doc(hidden)]
+    fn clean(&self, line: LogLine) -> LogLine {
+        line
+    }
     /// Whether what it writes about the end of the call comes behind what the journal writes.
     #[doc(hidden)]
     fn is_behind_journal(&self) -> bool {

@@ -230,6 +230,9 @@ pub(super) fn log(running: Option<&OpenCall>, secrets: &[Arc<LiveSecrets>], file
         line.message = redactor.text(&line.message).into_owned();
         redactor.members(&mut line.fields);
     }
+    if let Some(open) = running {
+        line = open.job.listener.clean(line);
+    }
     match running.and_then(|open| open.job.audience.as_ref()) {
         None => record(running, file, &line),
         Some(audience) => audience.hear(|| record(running, file, &line)),
