@@ -1,11 +1,10 @@
 //! Sandboxes: which walls this system has, tried out, and what the tools that ask for some get.
 
-use std::path::Path;
 use std::time::Duration;
 
 use super::{CheckResult, State};
 use crate::config::sandbox::Sandbox;
-use crate::process::{Launch, Walls, run, wall_layers};
+use crate::process::{Launch, Walls, run, wall_layers, worker_environment};
 use crate::runtime::Workspace;
 use crate::words::plural;
 
@@ -24,7 +23,8 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
         layers.iter().filter_map(|(layer, by)| Some(format!("{} ({})", layer.word(), by.as_ref()?))).collect();
     let missing: Vec<&str> = layers.iter().filter(|(_, by)| by.is_none()).map(|(layer, _)| layer.word()).collect();
     let count = format!("{} with a sandbox, {open} without", plural(walled, "tool file"));
-    if !here.is_empty() && !hold(app.calls.pools.environments().cache()).await {
+    let limits_files = layers.iter().any(|(layer, by)| by.is_some() && layer.is_about_files());
+    if limits_files && !hold(app).await {
         let found = format!("this system offers walls and does not keep them; {count}");
         return CheckResult::new(
             "sandbox",
@@ -44,16 +44,17 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
     CheckResult::new("sandbox", state, found, "use Linux 6.12 or newer with Landlock and seccomp (docs/security.md)")
 }
 
-/// Whether a shell within walls cannot read a file outside of them.
-async fn hold(cache: &Path) -> bool {
-    let closed = cache.join(format!(".doctor.{}", std::process::id()));
+/// Whether a shell within walls starts, and cannot read a file outside of them. True where that cannot be tried.
+async fn hold(app: &Workspace) -> bool {
+    let closed = app.calls.pools.environments().cache().join(format!(".doctor.{}", std::process::id()));
     if std::fs::write(&closed, "closed\n").is_err() {
         // Said by the line about the cache.
         return true;
     }
-    let sandbox = Sandbox::pure();
-    let launch = Launch::new("/bin/sh").args(["-c", "read line < \"$1\"", "sh"]).arg(&closed);
-    let done = run(&launch.with_walls(Walls::of(&[sandbox], Vec::new())), LIMIT, |_| {}).await;
+    let script = "echo started; read line < \"$1\" && echo read";
+    let launch = Launch::new("/bin/sh").args(["-c", script, "sh"]).arg(&closed);
+    let launch = launch.envs(worker_environment(&app.config().environment, &[]));
+    let done = run(&launch.with_walls(Walls::of(&[Sandbox::pure()], Vec::new())), LIMIT, |_| {}).await;
     let _ = std::fs::remove_file(&closed);
-    done.is_ok_and(|done| done.exit.is_some() && !done.succeeded())
+    done.is_ok_and(|done| done.stdout.trim() == "started")
 }

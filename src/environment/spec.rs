@@ -76,7 +76,8 @@ impl EnvironmentSpec {
         let place = if self.relative_sources { path.as_bytes() } else { b"" };
         let platform = concat!(env!("CARGO_PKG_NAME"), "-").to_owned() + std::env::consts::OS + std::env::consts::ARCH;
         let parts = [FORMAT.as_bytes(), self.header.as_bytes(), lock.unwrap_or(b""), place, platform.as_bytes()];
-        for part in parts.into_iter().chain([python.unwrap_or_default().as_bytes()]) {
+        let wheels: Option<&[u8]> = self.wheels_only.then_some(b"wheels");
+        for part in parts.into_iter().chain([python.unwrap_or_default().as_bytes()]).chain(wheels) {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

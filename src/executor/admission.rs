@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::advice;
 use super::pooled::Invocation;
 use super::seat::Seat;
+use super::{advice, blocked};
 use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
 use crate::pool::{AdmissionQueue, BrokerHandle, RunPermit, Settled, busy};
@@ -64,6 +64,7 @@ impl Admission {
         settled.metadata.run_ms = milliseconds(began.elapsed());
         if let Err(fault) = &mut settled.ended {
             advice::complete(fault, tool, timeout, &tool.entry.config);
+            Box::pin(blocked::complete(fault, &tool.entry)).await;
         }
         settled
     }

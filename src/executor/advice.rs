@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use pep440_rs::VersionSpecifiers;
 
-use super::blocked;
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
@@ -31,7 +30,6 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
             _ => None,
         };
-    let advice = advice.or_else(|| blocked::advice(fault, entry));
     if let Some(advice) = advice {
         fault.message.push_str(". ");
         fault.message.push_str(&advice);

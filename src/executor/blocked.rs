@@ -1,11 +1,13 @@
 //! Which wall of a sandbox is behind a fault, and what would open it. The kernel only says that something is not permitted.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::config::origin::Origin;
 use crate::config::sandbox::{Sandbox, Widening};
 use crate::outcome::{Blocked, Code, Fault};
 use crate::registry::FileEntry;
+use crate::threads::blocking_or_here;
 
 /// The words of `EACCES`, which the wall around files answers.
 const FILES: &str = "Permission denied";
@@ -15,13 +17,25 @@ const SYSTEM_CALLS: &str = "Operation not permitted";
 const NO_NETWORK: [&str; 4] =
     ["name resolution", "Name or service not known", "Could not resolve host", "Network is unreachable"];
 
-/// The advice for a fault that a wall may have caused; the fault names the wall.
-pub(super) fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
-    let sandboxes = &entry.settings.sandbox;
+/// Completes a fault that a wall may have caused: names the wall, and says what would open it.
+pub(super) async fn complete(fault: &mut Fault, entry: &Arc<FileEntry>) {
     let is_of_tool = matches!(fault.code, Code::ToolError | Code::ToolCrashed | Code::StartupFailed);
-    if !is_of_tool || !sandboxes.iter().any(Sandbox::limits_access) {
-        return None;
+    if !is_of_tool || fault.details.missing.is_some() || !entry.settings.sandbox.iter().any(Sandbox::limits_access) {
+        return;
     }
+    let (mut completed, entry) = (fault.clone(), Arc::clone(entry));
+    // Looks at files that the tool names, which can block.
+    let advised = blocking_or_here(move || {
+        let advice = advice(&mut completed, &entry);
+        advice.map(|advice| Fault { message: format!("{}. {advice}", completed.message), ..completed })
+    });
+    if let Some(completed) = advised.await {
+        *fault = completed;
+    }
+}
+
+fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
+    let sandboxes = &entry.settings.sandbox;
     let said = fault.details.stderr.iter().chain(&fault.details.traceback).chain([&fault.message]);
     let said: Vec<&str> = said.map(String::as_str).collect();
     let has = |words: &str| said.iter().any(|text| text.contains(words));
@@ -30,13 +44,12 @@ pub(super) fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
     let (wall, sandbox, what, need) = if let Some(sandbox) = closed.filter(|_| wants_network) {
         (Blocked::Network, sandbox, "does not let it use the network".to_owned(), Some(Widening::Network))
     } else if has(FILES) {
-        let path = said.iter().find_map(|text| path_after(text, FILES));
-        let (sandbox, need) = closed_to(sandboxes, path.as_deref(), entry)?;
-        let place = path.map_or_else(|| "a file".to_owned(), |path| path.display().to_string());
-        (Blocked::Files, sandbox, format!("does not let it reach {place}"), need)
+        let path = said.iter().find_map(|text| path_after(text, FILES))?;
+        let (sandbox, need) = closed_to(sandboxes, &path, entry)?;
+        (Blocked::Files, sandbox, format!("does not let it reach {}", path.display()), Some(need))
     } else if has(SYSTEM_CALLS) {
         let sandbox = sandboxes.iter().find(|sandbox| sandbox.limits_access())?;
-        let what = "does not let it act on other processes or on the machine";
+        let what = "may be the reason: it closes Unix sockets, and what acts on other processes or on the machine";
         (Blocked::SystemCalls, sandbox, what.to_owned(), None)
     } else {
         return None;
@@ -64,29 +77,26 @@ fn path_after(text: &str, words: &str) -> Option<PathBuf> {
     behind.or(before).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The sandbox that closes a path, and the folder that it would need, where the path is known. None where the permissions of the file alone
-/// can be the reason.
-fn closed_to<'s>(
-    sandboxes: &'s [Sandbox],
-    path: Option<&Path>,
-    entry: &FileEntry,
-) -> Option<(&'s Sandbox, Option<Widening>)> {
-    let mut limiting = sandboxes.iter().filter(|sandbox| sandbox.read.is_some() || sandbox.write.is_some());
-    let Some(path) = path else { return limiting.next().map(|sandbox| (sandbox, None)) };
-    let real = path.canonicalize().ok();
-    let folder = path.parent().and_then(|folder| folder.canonicalize().ok()).unwrap_or_else(|| path.to_owned());
-    let place = real.as_deref().unwrap_or(&folder);
-    let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| place.starts_with(folder));
-    let is_own = entry.file.path.parent().is_some_and(|own| place.starts_with(own));
-    limiting.find_map(|sandbox| {
+/// The sandbox that closes a path, and what it would need. None where it does not, so that the permissions of the file are the reason, and
+/// where nothing was there to be reached.
+fn closed_to<'s>(sandboxes: &'s [Sandbox], path: &Path, entry: &FileEntry) -> Option<(&'s Sandbox, Widening)> {
+    let exists = path.canonicalize();
+    let folder = path.parent()?.canonicalize().ok()?;
+    let place = exists.as_deref().unwrap_or(&folder);
+    let is_in = |folders: &[PathBuf]| {
+        folders.iter().any(|folder| place.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
+    };
+    let own = entry.file.path.canonicalize().ok();
+    let is_own = own.as_deref().and_then(Path::parent).is_some_and(|own| place.starts_with(own));
+    sandboxes.iter().filter(|sandbox| sandbox.read.is_some() || sandbox.write.is_some()).find_map(|sandbox| {
         let writes = sandbox.write.as_ref().is_none_or(|folders| is_in(folders));
         let reads = writes || is_own || sandbox.read.as_ref().is_none_or(|folders| is_in(folders));
-        let folder = if place.is_dir() { place.to_owned() } else { folder.clone() };
         match (reads, writes) {
             (_, true) => None,
-            // What does not exist was to be made.
-            (false, false) if real.is_some() => Some((sandbox, Some(Widening::Read(folder)))),
-            _ => Some((sandbox, Some(Widening::Write(folder)))),
+            (false, false) if exists.is_ok() => Some((sandbox, Widening::Read(place.to_owned()))),
+            (true, false) if exists.is_ok() => Some((sandbox, Widening::Write(place.to_owned()))),
+            // It was to be made.
+            _ => Some((sandbox, Widening::Write(folder.clone()))),
         }
     })
 }

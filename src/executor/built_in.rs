@@ -119,7 +119,7 @@ impl BuiltIns {
 /// Why a built-in tool is not called: it needs walls, which only processes can have, and it runs inside hostler.
 fn without_process(tool: &Tool) -> Option<Fault> {
     let name = &tool.function().name;
-    let required = tool.entry.settings.sandbox.iter().find(|sandbox| sandbox.is_required)?;
+    let required = tool.entry.settings.sandbox.iter().find(|sandbox| sandbox.is_required && sandbox.limits_access())?;
     let message = format!(
         "Permission denied: {name} needs a sandbox ({}), and built-in tools run inside hostler; only the commands of `bash` run in one",
         required.origin

@@ -11,10 +11,10 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::advice;
 use super::identity::PoolKey;
 use super::makers::{Makers, describe, environment_spec, rules};
 use super::store::{Current, Open, PoolLease, PoolStore, User};
+use super::{advice, blocked};
 use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
@@ -142,6 +142,7 @@ impl Pools {
         let mut settled = pool.call(job).await;
         if let Err(fault) = &mut settled.ended {
             advice::complete(fault, tool, timeout, &tool.entry.config);
+            Box::pin(blocked::complete(fault, &tool.entry)).await;
         }
         settled
     }

@@ -125,7 +125,7 @@ class Sandboxes(unittest.TestCase):
             "limits of another": (True, "limited", pid),
             "signal": (True, "signalled", pid),
             "signal by a handle": (True, "signalled_by_handle", pid),
-            "signal to hostler": (None, "signalled", 1),
+            "signal to hostler": (True, "signalled_above"),
             "writing a tool": (True, "write_to", str(tools / "escapes.py")),
             "writing settings": (True, "write_to", str(self.folder / "hostler.toml")),
             "writing to /tmp": (True, "write_to", f"/tmp/hostler-escape-{os.getpid()}"),
@@ -188,12 +188,15 @@ class Sandboxes(unittest.TestCase):
         for name, (leads_out, *_) in ways.items():
             for kind in ("worker", "program"):
                 with self.subTest(name, kind=kind):
-                    self.assertIsNotNone(found[kind][name], "it leads out")
+                    # Not just any error: EPERM, EACCES, EXDEV, EMFILE, EFBIG, ENOSYS, EOPNOTSUPP.
+                    self.assertRegex(found[kind][name] or "it leads out",
+                                     r"Error\((1|13|18|24|27|38|95), |no effect|no namespace|CalledProcessError")
                     tried += 1
             if leads_out:
                 with self.subTest(name, kind="free"):
                     self.assertIsNone(found["free"][name], "a way that never leads out proves nothing")
         self.assertGreaterEqual(tried, 2 * 62)
+        Path(f"/tmp/hostler-escape-{os.getpid()}").unlink(missing_ok=True)
         sys.stderr.write(f"{tried} ways out of a sandbox were tried\n")
 
     def test_ordinary_work_goes_on(self):
@@ -214,7 +217,7 @@ class Sandboxes(unittest.TestCase):
         self.configure('[tool.a]\nsandbox = "pure"\n')
         home = self.secret.parent.resolve()
         for words, wall, line in (
-            (["a.read", f"path={self.secret}"], "files", f'sandbox = {{ preset = "pure", read = ["{home}"] }}'),
+            (["a.read", f"path={self.secret}"], "files", f'sandbox = {{ preset = "pure", read = ["{home}/secret"] }}'),
             (["a.write", f"path={home}/new"], "files", f'sandbox = {{ preset = "pure", write = ["{home}"] }}'),
             (["a.connect", "host=127.0.0.1"], "network", 'sandbox = { preset = "pure", network = "on" }'),
             (["a.connect", "host=example.org"], "network", 'sandbox = { preset = "pure", network = "on" }'),

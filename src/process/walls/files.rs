@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use landlock::{
-    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope,
 };
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 
 use super::Access;
 
@@ -19,15 +22,13 @@ const NEWEST: ABI = ABI::V7;
 const VERSION: u32 = 1;
 
 /// What every program may read and run: the system's programs, libraries and data, and what of `/etc` says how to use them.
-/// Neither `/home`, `/root`, `/tmp`, `/var` and `/run` nor the rest of `/etc` is among it.
-const SYSTEM: [&str; 49] = [
+/// Neither `/home`, `/root`, `/tmp` nor the rest of `/etc`, `/run` and `/var` is among it.
+const SYSTEM: [&str; 50] = [
     "/usr",
     "/bin",
     "/sbin",
     "/lib",
-    "/lib32",
     "/lib64",
-    "/libx32",
     "/nix/store",
     "/gnu/store",
     "/proc",
@@ -69,6 +70,9 @@ const SYSTEM: [&str; 49] = [
     "/etc/ssl/openssl.cnf",
     "/etc/terminfo",
     "/etc/timezone",
+    "/run/NetworkManager",
+    "/run/resolvconf",
+    "/run/systemd/resolve",
     "/var/lib/ca-certificates",
 ];
 
@@ -133,9 +137,13 @@ fn finished(rules: RulesetCreated) -> io::Result<OwnedFd> {
 struct Rules(RulesetCreated);
 
 impl Rules {
-    /// Allows what a path has beneath it. One that does not exist has nothing.
+    /// Allows what a path has beneath it. One that does not exist, or that this user cannot reach, has nothing.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<()> {
-        let Ok(file) = PathFd::new(path) else { return Ok(()) };
+        let file = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
         let is_folder = path.is_dir();
         let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
         self.allow_in(file, access)

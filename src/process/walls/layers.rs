@@ -1,5 +1,6 @@
 //! The layers that walls are made of, and which of them this system has.
 
+#[cfg(target_os = "linux")]
 use std::io;
 
 #[cfg(target_os = "linux")]
@@ -26,12 +27,17 @@ impl Layer {
         }
     }
 
+    /// Whether it limits which files are read and written.
+    pub fn is_about_files(self) -> bool {
+        self == Self::Files
+    }
+
     /// What the kernel needs for it.
     fn needs(self) -> &'static str {
         match self {
-            Self::Files => "Landlock (Linux 5.19)",
+            Self::Files => "Landlock, Linux 6.2",
             Self::SystemCalls => "seccomp",
-            Self::Signals => "Landlock 6 (Linux 6.12)",
+            Self::Signals => "Landlock, Linux 6.12",
         }
     }
 }
@@ -41,7 +47,8 @@ pub fn layers() -> [(Layer, Option<String>); 3] {
     let landlock = landlock_version();
     let by_landlock = |oldest: u32| (landlock >= oldest).then(|| format!("Landlock {landlock}"));
     [
-        (Layer::Files, by_landlock(2)),
+        // The versions before cannot keep a file from being emptied.
+        (Layer::Files, by_landlock(3)),
         (Layer::SystemCalls, has_filters().then(|| "seccomp".to_owned())),
         (Layer::Signals, by_landlock(6)),
     ]
@@ -49,8 +56,9 @@ pub fn layers() -> [(Layer, Option<String>); 3] {
 
 /// Why a process that needs these layers does not start.
 pub(super) fn lacking(missing: &[Layer]) -> String {
-    let words: Vec<String> = missing.iter().map(|layer| format!("{} ({})", layer.word(), layer.needs())).collect();
-    format!("its sandbox is required, and this system has no walls for {}", words.join(", "))
+    let words: Vec<String> =
+        missing.iter().map(|layer| format!("{} (needs {})", layer.word(), layer.needs())).collect();
+    format!("it requires a sandbox, and this system cannot enforce: {}", words.join(", "))
 }
 
 #[cfg(target_os = "linux")]

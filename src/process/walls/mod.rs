@@ -10,6 +10,7 @@ mod layers;
 mod programs;
 #[cfg(target_os = "linux")]
 mod system_calls;
+#[cfg(target_os = "linux")]
 mod temporary;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -22,7 +23,9 @@ use std::sync::Arc;
 
 pub use layers::{Layer, layers};
 pub use programs::{folder_of, installation_of, needed_by};
+#[cfg(target_os = "linux")]
 pub(super) use temporary::PrivateFolder;
+#[cfg(target_os = "linux")]
 pub use temporary::private_folders_removed;
 
 #[cfg(target_os = "linux")]
@@ -64,6 +67,7 @@ impl Access {
     }
 
     /// Whether it may change files anywhere but in its private folder.
+    #[cfg(target_os = "linux")]
     fn changes_files(&self) -> bool {
         self.write.as_ref().is_none_or(|folders| !folders.is_empty())
     }
@@ -75,8 +79,15 @@ impl Walls {
         let least =
             |limit: fn(&Sandbox) -> Option<usize>| sandboxes.iter().filter_map(limit).min().map(|most| most as u64);
         let access = |one: &Sandbox| Access { read: one.read.clone(), write: one.write.clone(), network: one.network };
+        let mut all: Vec<Access> = Vec::new();
+        for one in sandboxes.iter().map(access).filter(|access| *access != Access::FULL) {
+            // Landlock has 16 layers.
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
         let walls = Self {
-            access: sandboxes.iter().map(access).filter(|access| *access != Access::FULL).collect(),
+            access: all,
             own,
             open_files: least(|one| one.open_files),
             file_size: least(|one| one.file_size),
@@ -106,6 +117,7 @@ impl Walls {
     }
 
     /// Whether it gets a private folder for temporary files.
+    #[cfg(target_os = "linux")]
     fn need_private_folder(&self) -> bool {
         self.access.iter().any(|access| access.write.is_some())
     }
@@ -167,8 +179,15 @@ pub(super) fn wall_in(
 
 /// This system has no walls.
 #[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+pub(super) struct PrivateFolder;
+
+/// There are none.
+#[cfg(not(target_os = "linux"))]
+pub async fn private_folders_removed(_: std::time::Duration) {}
+
+/// This system has no walls.
+#[cfg(not(target_os = "linux"))]
 pub(super) fn wall_in(walls: &Walls, _: &mut Command, _: &std::path::Path) -> io::Result<Option<PrivateFolder>> {
-    let missing = walls.missing();
-    let is_refused = walls.is_required && !missing.is_empty();
-    if is_refused { Err(io::Error::other(layers::lacking(&missing))) } else { Ok(None) }
+    if walls.is_required { Err(io::Error::other(layers::lacking(&walls.missing()))) } else { Ok(None) }
 }

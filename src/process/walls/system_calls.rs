@@ -73,7 +73,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_swapoff,
@@ -142,6 +141,15 @@ const GETXATTRAT: c_long = 464;
 const LISTXATTRAT: c_long = 465;
 const REMOVEXATTRAT: c_long = 466;
 const FILE_SETATTR: c_long = 469;
+/// Not in every C library.
+const KEXEC_FILE_LOAD: c_long = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
+
+/// Typing into the terminal: `TIOCSTI`, `TIOCLINUX`.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
+
+/// Making and removing subvolumes of btrfs, which no rule about files sees.
+const SUBVOLUMES: [u64; 7] =
+    [0x5000_940e, 0x5000_9418, 0x5000_9401, 0x5000_9417, 0x5000_940f, 0x5000_943f, 0x4008_941a];
 
 /// Flags of `clone` that make namespaces, in which a process has rights that it lacks outside.
 const NAMESPACES: [u64; 7] = [
@@ -162,7 +170,7 @@ pub(super) fn is_supported() -> bool {
         #[expect(unsafe_code, reason = "the call has no wrapper; argued above")]
         let answer =
             unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0_u32, &raw const action) };
-        answer == 0
+        answer == 0 && ALL.iter().all(Option::is_some)
     });
     *IS_SUPPORTED
 }
@@ -178,35 +186,33 @@ pub(super) struct Closing {
     pub names: bool,
 }
 
-/// The filters of walls, made once for each kind.
+/// The filters of each kind of walls; none for a processor that is not known.
+static ALL: LazyLock<[Option<Vec<BpfProgram>>; 8]> = LazyLock::new(|| {
+    let bit = |number: usize, place: usize| number >> place & 1 == 1;
+    std::array::from_fn(|one| build(Closing { network: bit(one, 0), attributes: bit(one, 1), names: bit(one, 2) }))
+});
+
+/// The filters of walls.
 pub(super) fn filters(closing: Closing) -> &'static [BpfProgram] {
-    static ALL: LazyLock<[Vec<BpfProgram>; 8]> = LazyLock::new(|| {
-        let bit = |number: usize, place: usize| number >> place & 1 == 1;
-        std::array::from_fn(|one| build(Closing { network: bit(one, 0), attributes: bit(one, 1), names: bit(one, 2) }))
-    });
     let Closing { network, attributes, names } = closing;
-    &ALL[usize::from(network) + 2 * usize::from(attributes) + 4 * usize::from(names)]
+    ALL[usize::from(network) + 2 * usize::from(attributes) + 4 * usize::from(names)].as_deref().unwrap_or_default()
 }
 
-/// None where the processor is unknown: then `is_supported` does not hold either.
-fn build(closing: Closing) -> Vec<BpfProgram> {
+fn build(closing: Closing) -> Option<Vec<BpfProgram>> {
     let whole = |calls: &[c_long]| -> Closed { calls.iter().map(|call| (*call, Vec::new())).collect() };
     let mut closed = whole(ALWAYS);
-    closed.insert(FILE_SETATTR, Vec::new());
-    if super::layers::landlock_version() < 3 {
-        // Before, Landlock does not limit it.
-        closed.insert(libc::SYS_truncate, Vec::new());
-    }
+    closed.extend(whole(&[FILE_SETATTR, KEXEC_FILE_LOAD]));
     closed.insert(libc::SYS_clone, NAMESPACES.iter().filter_map(|flag| rule([has(0, *flag)])).collect());
     closed.extend(of_others());
-    // Text for the terminal's next reader.
-    let requests = [0x5412, 0x541c].into_iter().chain(CHANGING_REQUESTS.into_iter().filter(|_| closing.attributes));
+    let requests =
+        TYPING.into_iter().chain(SUBVOLUMES).chain(CHANGING_REQUESTS.into_iter().filter(|_| closing.attributes));
     closed.insert(libc::SYS_ioctl, requests.filter_map(|what| rule([is(1, what)])).collect());
     closed.insert(libc::SYS_socket, if closing.network { Vec::new() } else { other_sockets() });
     // A pair that is not connected for good can send to any socket with a name.
     let loose = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM].into_iter();
     let loose = loose.filter_map(|kind| rule([condition(1, Op::MaskedEq(0xf), u64::from(kind.unsigned_abs()))]));
-    closed.insert(libc::SYS_socketpair, loose.collect());
+    let of_others = rule([is_not(0, u64::from(libc::AF_UNIX.unsigned_abs()))]);
+    closed.insert(libc::SYS_socketpair, loose.chain(of_others).collect());
     if closing.names {
         closed.insert(libc::SYS_inotify_add_watch, Vec::new());
     }
@@ -222,10 +228,11 @@ fn build(closing: Closing) -> Vec<BpfProgram> {
     let unseen = whole(&[libc::SYS_clone3]);
     let made = [(closed, libc::EPERM), (absent, libc::EOPNOTSUPP), (ignored, 0), (unseen, libc::ENOSYS)];
     let made = made.into_iter().filter(|(closed, _)| !closed.is_empty());
-    made.filter_map(|(closed, error)| program(closed, error)).collect()
+    made.map(|(closed, error)| program(closed, error)).collect()
 }
 
-/// Calls by which any process of a user changes how others of that user run. On itself, a process may use them.
+/// Calls by which any process of a user changes how others of that user run. A process can use them on itself, as 0: a filter does not
+/// know its number.
 fn of_others() -> Closed {
     let not_itself = |argument| -> Vec<SeccompRule> { rule([is_not(argument, 0)]).into_iter().collect() };
     let by_number = [

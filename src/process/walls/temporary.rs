@@ -21,6 +21,9 @@ use crate::threads::blocking;
 /// What their names begin with; the mark of the run and the number follow.
 const PREFIX: &str = "hostler.";
 
+/// How many names are tried for a folder.
+const MOST_NAMES: u32 = 1000;
+
 /// A folder that is removed with everything in it when this is dropped.
 #[derive(Debug)]
 pub(in crate::process) struct PrivateFolder {
@@ -40,10 +43,18 @@ impl PrivateFolder {
     /// A new one, which only this user can open.
     pub fn create(within: &Path) -> io::Result<Self> {
         sweep_once(within);
-        let mark = Mark::next().ok_or_else(|| io::Error::other("the system does not tell processes apart"))?;
-        let name = format!("{PREFIX}{}", mark.to_string().replace(':', "."));
-        let path = within.join(&name);
-        let held = Held::create(within, name).map_err(|error| {
+        let mut tries = 0;
+        let (path, held) = loop {
+            let mark = Mark::next().ok_or_else(|| io::Error::other("the system does not tell processes apart"))?;
+            let name = format!("{PREFIX}{}", mark.to_string().replace(':', "."));
+            tries += 1;
+            match Held::create(within, &name) {
+                // Somebody else has made it, and cannot make them all.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MOST_NAMES => {}
+                held => break (within.join(name), held),
+            }
+        };
+        let held = held.map_err(|error| {
             let what = format!(
                 "it has no folder for temporary files: {}: {error}; set TMPDIR to a folder that can be written",
                 path.display()
@@ -64,11 +75,11 @@ impl PrivateFolder {
 }
 
 impl Held {
-    fn create(within: &Path, name: String) -> io::Result<Self> {
+    fn create(within: &Path, name: &str) -> io::Result<Self> {
         let above = open(within, FOLDER, Mode::empty())?;
-        mkdirat(&above, &name, Mode::RWXU)?;
-        let folder = openat(&above, &name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { above, name, folder })
+        mkdirat(&above, name, Mode::RWXU)?;
+        let folder = openat(&above, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self { above, name: name.to_owned(), folder })
     }
 
     fn remove(&self) {
@@ -150,7 +161,8 @@ fn opened(above: BorrowedFd<'_>, name: impl rustix::path::Arg + Copy) -> Option<
 /// Empties a folder however deep it is: what lies in a folder of it is moved up first, so that nothing recurses and few files are open.
 fn empty(folder: BorrowedFd<'_>) {
     let mut moved = 0_u64;
-    loop {
+    // A process that escaped may fill it for as long as it lives.
+    for _ in 0..MOST_ROUNDS {
         let (before, mut has_removed) = (moved, false);
         for name in names_in(folder) {
             has_removed |= unlinkat(folder, name.as_c_str(), AtFlags::empty()).is_ok()
@@ -166,15 +178,14 @@ fn empty(folder: BorrowedFd<'_>) {
             }
             has_removed |= unlinkat(folder, name.as_c_str(), AtFlags::REMOVEDIR).is_ok();
         }
-        // A name that is in use is passed over; nothing else keeps what is the user's own from being moved.
-        if !has_removed && (moved == before || moved > MOST_TRIES) {
+        if !has_removed && moved == before {
             return;
         }
     }
 }
 
-/// How often something is moved before it counts that nothing could be removed.
-const MOST_TRIES: u64 = 10_000;
+/// A round removes at least one level of every folder.
+const MOST_ROUNDS: u32 = 100_000;
 
 #[cfg(test)]
 mod tests {
