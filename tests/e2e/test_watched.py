@@ -77,7 +77,7 @@ class Counted(Shared):
         self.addCleanup(process.kill)
         until(lambda: "1 tool is served at http://" in said())
         process.send_signal(signal.SIGUSR1)
-        until(lambda: "1 tool, 1 broken file\n" in said())
+        until(lambda: "1 tool, 1 broken file, 1 file without a sandbox\n" in said())
 
 
 class Logged(unittest.TestCase):
