@@ -1,6 +1,7 @@
 """Sandboxes: what walled tools of every kind cannot do, what they still can, and who decides about it."""
 
 import contextlib
+import ctypes
 import json
 import os
 import socket
@@ -58,6 +59,10 @@ class Sandboxes(unittest.TestCase):
     def setUpClass(cls):
         if sys.platform != "linux":
             raise unittest.SkipTest("only Linux has these walls")
+        # By the kernel's own word. 444 is `landlock_create_ruleset` on every machine, and 1 asks for the version.
+        version = ctypes.CDLL(None).syscall(ctypes.c_long(444), None, ctypes.c_size_t(0), ctypes.c_uint(1))
+        if version < 6:
+            raise unittest.SkipTest(f"this kernel has Landlock {max(version, 0)}; all of these walls need 6 (Linux 6.12)")
 
     def setUp(self):
         self.folder = scratch(self)
