@@ -3,6 +3,7 @@
 import json
 import unittest
 
+import shared_mode
 from harness import config_file, environment, run, scratch, write_tool
 from wire import Wire, call
 
@@ -69,7 +70,8 @@ class Results(unittest.TestCase):
                 for tool in ("a.person", "a.fails", "p")]
         self.assertNotIn("123-45-6789", "".join(said))
         log = said[0]
-        self.assertIn("logged [redacted]", log)
+        if not shared_mode.IS_ON:  # a shared hostler writes what workers log into its own log
+            self.assertIn("logged [redacted]", log)
         self.assertEqual(self.outcome("a.fails")["error"]["message"].partition(" (")[0], "ValueError: [redacted]")
         program = self.outcome("p")
         self.assertEqual((program["result"], program["metadata"]["output"]), ("said [redacted]", "printed [redacted]\n"))
