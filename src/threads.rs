@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::telemetry::carry;
 
@@ -48,6 +48,42 @@ pub async fn blocking_or_here<T: Send + 'static>(work: impl FnOnce() -> T + Send
         job();
     }
     result.await
+}
+
+/// Work on threads that the end of the process waits for.
+#[derive(Debug, Clone)]
+pub struct Unfinished(watch::Sender<usize>);
+
+impl Default for Unfinished {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+impl Unfinished {
+    /// Runs work on a thread. It is dropped if the system gives no thread.
+    pub fn start(&self, work: impl FnOnce() + Send + 'static) {
+        self.0.send_modify(|left| *left += 1);
+        let counted = Counted(self.0.clone());
+        let _ = blocking(move || {
+            let _counted = counted;
+            work();
+        });
+    }
+
+    /// Waits until all of it has ended, for at most this long.
+    pub async fn ended(&self, limit: Duration) {
+        let _ = tokio::time::timeout(limit, self.0.subscribe().wait_for(|left| *left == 0)).await;
+    }
+}
+
+/// Counts until it is dropped, also by a panic.
+struct Counted(watch::Sender<usize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.send_modify(|left| *left -= 1);
+    }
 }
 
 /// A panic of the work belongs to whom its result is for.

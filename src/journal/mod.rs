@@ -45,7 +45,7 @@ use crate::config::{Config, ConfigOptions, Environment};
 use crate::outcome::{Code, Fault};
 use crate::process::{Barrier, boot_id};
 use crate::telemetry::unix_ms;
-use crate::threads::blocking;
+use crate::threads::{Unfinished, blocking};
 
 pub use self::ends::CallEnd;
 pub use self::keys::{Claimed, Keyed, difference, digest};
@@ -93,8 +93,8 @@ pub struct Journal {
     at: watch::Sender<Position>,
     /// Calls whose end others have asked for.
     asked_to_end: watch::Sender<Vec<String>>,
-    /// How many sources are being kept.
-    keeping: watch::Sender<usize>,
+    /// Sources that are being kept.
+    keeping: Unfinished,
     /// Whose it is.
     environment: Arc<Environment>,
     /// Whether what hostlers that are gone have left was looked at, if that will be.
@@ -129,7 +129,7 @@ impl Journal {
             environment,
             at: watch::Sender::new(Position::default()),
             asked_to_end: watch::Sender::new(Vec::new()),
-            keeping: watch::Sender::new(0),
+            keeping: Unfinished::default(),
             has_looked: watch::Sender::new(true),
         })
     }
@@ -368,25 +368,20 @@ impl Journal {
     /// Keeps the source of a tool, on a thread. Its end waits for that.
     pub fn keep_source(self: &Arc<Self>, source: Source) {
         let journal = Arc::clone(self);
-        self.keeping.send_modify(|keeping| *keeping += 1);
-        let kept = blocking(move || {
+        // Without a thread, the next process keeps it.
+        self.keeping.start(move || {
             let file = source.file.display();
             match journal.place().sources().keep(&source) {
                 Ok(true) => {}
                 Ok(false) => tracing::debug!(%file, "the source is not kept: it is large, elsewhere or changed"),
                 Err(error) => tracing::debug!(%file, %error, "the source is not kept"),
             }
-            journal.keeping.send_modify(|keeping| *keeping -= 1);
         });
-        if kept.is_err() {
-            // Without a thread, the next process keeps it.
-            self.keeping.send_modify(|keeping| *keeping -= 1);
-        }
     }
 
     /// Brings what is left to the store, for at most this long.
     pub async fn end(&self, limit: Duration) {
-        let _ = tokio::time::timeout(limit, self.keeping.subscribe().wait_for(|keeping| *keeping == 0)).await;
+        self.keeping.ended(limit).await;
         self.is_over.store(true, Ordering::Release);
         self.spool.end();
         let filling = self.filling.lock().take();

@@ -13,10 +13,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, chmod, fchmod, fstat, mkdirat, open, openat, renameat, unlinkat};
-use tokio::sync::watch;
 
 use crate::process::mark::{Mark, Run, Standing};
-use crate::threads::blocking;
+use crate::threads::{Unfinished, blocking};
 
 /// What their names begin with; the mark of the run and the number follow.
 const PREFIX: &str = "hostler.";
@@ -93,24 +92,17 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
-        REMOVING.send_modify(|removing| *removing += 1);
         // It may be large. What is not removed now is by a later hostler.
-        let removing = blocking(move || {
-            held.remove();
-            REMOVING.send_modify(|removing| *removing -= 1);
-        });
-        if removing.is_err() {
-            REMOVING.send_modify(|removing| *removing -= 1);
-        }
+        REMOVING.start(move || held.remove());
     }
 }
 
-/// How many folders are being removed.
-static REMOVING: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+/// The folders that are being removed.
+static REMOVING: LazyLock<Unfinished> = LazyLock::new(Unfinished::default);
 
 /// Waits until the folders of processes that are gone are removed, for at most this long.
 pub async fn private_folders_removed(limit: Duration) {
-    let _ = tokio::time::timeout(limit, REMOVING.subscribe().wait_for(|removing| *removing == 0)).await;
+    REMOVING.ended(limit).await;
 }
 
 /// Looks in each folder once for what earlier runs left.
