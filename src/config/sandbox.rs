@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 
 use super::environment::{Environment, from_file};
@@ -14,8 +13,7 @@ use super::tool::ToolLayer;
 use super::value::{ByteCount, FromToml, Word, count, mismatch};
 
 /// A choice of `read`, `write` and `network` under one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// It reads its own folder, writes temporary files, and has no network.
     Pure,
@@ -45,8 +43,7 @@ impl Preset {
 }
 
 /// Whether the network is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// No sockets.
     Off,
@@ -59,8 +56,7 @@ impl Word for Network {
 }
 
 /// What one table sets.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxLayer {
     /// What counts for the three keys below where they are not set. It covers what weaker tables set for them.
     pub preset: Option<Preset>,
@@ -213,14 +209,13 @@ impl Sandbox {
 
     /// The least that `requires_sandbox` asks for.
     pub(super) fn reader(origin: Origin) -> Self {
-        let (open_files, file_size) = (None, None);
         Self {
             preset: Some(Preset::Reader),
             read: None,
             write: Some(Vec::new()),
             network: false,
-            open_files,
-            file_size,
+            open_files: None,
+            file_size: None,
             is_required: true,
             origin,
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{CheckResult, State};
 use crate::config::sandbox::Sandbox;
-use crate::process::{Launch, Walls, run, wall_layers, worker_environment};
+use crate::process::{Launch, WallLayer, Walls, run, wall_layers, worker_environment};
 use crate::runtime::Workspace;
 use crate::words::plural;
 
@@ -23,8 +23,7 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
         layers.iter().filter_map(|(layer, by)| Some(format!("{} ({})", layer.word(), by.as_ref()?))).collect();
     let missing: Vec<&str> = layers.iter().filter(|(_, by)| by.is_none()).map(|(layer, _)| layer.word()).collect();
     let count = format!("{} with a sandbox, {open} without", plural(walled, "tool file"));
-    let limits_files = layers.iter().any(|(layer, by)| by.is_some() && layer.is_about_files());
-    if limits_files && !hold(app).await {
+    if WallLayer::Files.is_here() && !hold(app).await {
         let found = format!("this system offers walls and does not keep them; {count}");
         return CheckResult::new(
             "sandbox",

@@ -52,13 +52,12 @@ mod system {
     use rustix::thread::set_no_new_privs;
 
     use super::{Command, CommandExt};
+    use crate::process::walls::landlock_version;
 
     /// `LANDLOCK_ACCESS_FS_REFER`: moving and linking between folders.
     const REFER: u64 = 1 << 13;
     /// The first version of Landlock's interface that has it (Linux 5.19). The one before denies it without exception.
-    const FIRST_USABLE: libc::c_long = 2;
-    /// `LANDLOCK_CREATE_RULESET_VERSION`.
-    const VERSION: u32 = 1;
+    const FIRST_USABLE: u32 = 2;
     /// `LANDLOCK_RULE_PATH_BENEATH`.
     const PATH_BENEATH: libc::c_int = 1;
 
@@ -80,9 +79,7 @@ mod system {
     /// Builds the rules; `None` where the kernel has no Landlock, has it disabled, or a filter of system calls hides it.
     #[expect(unsafe_code, reason = "Landlock's system calls have no wrapper; argued below")]
     fn ruleset() -> io::Result<Option<OwnedFd>> {
-        let none = std::ptr::null::<u64>();
-        // SAFETY: asking for the version reads no memory.
-        if unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, VERSION) } < FIRST_USABLE {
+        if landlock_version() < FIRST_USABLE {
             return Ok(None);
         }
         let handled = REFER;

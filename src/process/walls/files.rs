@@ -80,7 +80,7 @@ const SYSTEM: [&str; 50] = [
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The version of Landlock that the kernel offers; 0 for none.
-pub(super) fn version() -> u32 {
+pub(in crate::process) fn version() -> u32 {
     static VERSION_HERE: LazyLock<u32> = LazyLock::new(|| {
         let none = std::ptr::null::<u64>();
         // SAFETY: asking for the version reads no memory.

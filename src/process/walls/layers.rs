@@ -18,6 +18,9 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Every layer.
+    pub(super) const ALL: [Self; 3] = [Self::Files, Self::SystemCalls, Self::Signals];
+
     /// Its word in lists.
     pub fn word(self) -> &'static str {
         match self {
@@ -27,9 +30,14 @@ impl Layer {
         }
     }
 
-    /// Whether it limits which files are read and written.
-    pub fn is_about_files(self) -> bool {
-        self == Self::Files
+    /// Whether this system has it. The kernel is asked, and not its version.
+    pub fn is_here(self) -> bool {
+        match self {
+            // The versions before cannot keep a file from being emptied.
+            Self::Files => landlock_version() >= 3,
+            Self::Signals => landlock_version() >= 6,
+            Self::SystemCalls => has_filters(),
+        }
     }
 
     /// What the kernel needs for it.
@@ -42,16 +50,15 @@ impl Layer {
     }
 }
 
-/// Every layer, and by what this system enforces it; `None` where it does not. The kernel is asked, and not its version.
+/// Every layer, and by what this system enforces it; `None` where it does not.
 pub fn layers() -> [(Layer, Option<String>); 3] {
-    let landlock = landlock_version();
-    let by_landlock = |oldest: u32| (landlock >= oldest).then(|| format!("Landlock {landlock}"));
-    [
-        // The versions before cannot keep a file from being emptied.
-        (Layer::Files, by_landlock(3)),
-        (Layer::SystemCalls, has_filters().then(|| "seccomp".to_owned())),
-        (Layer::Signals, by_landlock(6)),
-    ]
+    Layer::ALL.map(|layer| {
+        let by = match layer {
+            Layer::Files | Layer::Signals => format!("Landlock {}", landlock_version()),
+            Layer::SystemCalls => "seccomp".to_owned(),
+        };
+        (layer, layer.is_here().then_some(by))
+    })
 }
 
 /// Why a process that needs these layers does not start.
@@ -62,7 +69,7 @@ pub(super) fn lacking(missing: &[Layer]) -> String {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn landlock_version() -> u32 {
+fn landlock_version() -> u32 {
     super::files::version()
 }
 

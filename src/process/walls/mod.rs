@@ -21,6 +21,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+pub(super) use files::version as landlock_version;
 pub use layers::{Layer, layers};
 pub use programs::{folder_of, installation_of, needed_by};
 #[cfg(target_os = "linux")]
@@ -113,7 +115,7 @@ impl Walls {
             Layer::Files => self.access.iter().any(Access::limits_files),
             Layer::SystemCalls | Layer::Signals => self.limit_access(),
         };
-        layers().into_iter().filter(|(layer, here)| here.is_none() && needs(layer)).map(|(layer, _)| layer).collect()
+        Layer::ALL.into_iter().filter(|layer| !layer.is_here() && needs(layer)).collect()
     }
 
     /// Whether it gets a private folder for temporary files.
