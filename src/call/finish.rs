@@ -88,7 +88,7 @@ impl Finish {
         service.finish(&running, outcome);
     }
 
-    /// From how many same calls on the model is told so, with a digest of the arguments. A tool's own calls, and those of several clients
+    /// After how many equal calls in a row the model gets a note, with a digest of the arguments. A tool's own calls, and those of several clients
     /// together, are no loop of a model.
     fn guarded(&self, tool: Option<&Tool>, arguments: &Value, request: &CallRequest) -> Option<(usize, String)> {
         let config = self.service.config();

@@ -154,7 +154,7 @@ impl Questions {
             }
         };
         let answer = self.parked(whom, answer).await;
-        // One that was given meanwhile counts: who gave it was told so.
+        // An answer that came meanwhile counts: it was already confirmed.
         if let Some(first) = elsewhere.as_mut().and_then(PendingAnswer::withdraw) {
             return Ok((first, By::Operator));
         }

@@ -25,7 +25,7 @@ impl Session {
         Self::begin(service, false)
     }
 
-    /// A session of several clients that cannot be told apart: what a person allows to one session is not allowed to them.
+    /// A session of several clients that cannot be distinguished: what a person allows to one session is not allowed to them.
     pub fn of_many(service: Arc<CallService>) -> Self {
         Self::begin(service, true)
     }

@@ -92,7 +92,7 @@ pub struct DeclaredPolicy {
     pub session_budget_calls: Option<Setting<usize>>,
     /// How many seconds its calls may run for one session.
     pub session_budget_seconds: Option<Setting<usize>>,
-    /// From how many calls in a row with the same arguments and result on the model is told so.
+    /// After how many calls in a row with the same arguments and result the model gets a note.
     pub loop_guard: Option<Setting<usize>>,
     /// What its paths have to match.
     pub allowed_paths: Option<Setting<Vec<String>>>,
@@ -252,7 +252,7 @@ impl DeclaredPolicy {
         rows.into_iter()
     }
 
-    /// What is declared, as JSON, without what only says where rules apply, and without what nobody should see.
+    /// What is declared, as JSON, without what only says where rules apply, and without the patterns of `redact`.
     pub fn as_json(&self) -> Map<String, Value> {
         let mut found = Map::new();
         for (key, value, _) in self.declared().filter(|(key, ..)| !key.ends_with("_arguments") && *key != "redact") {
