@@ -53,7 +53,9 @@ async fn hold(app: &Workspace) -> bool {
     let script = "echo started; read line < \"$1\" && echo read";
     let launch = Launch::new("/bin/sh").args(["-c", script, "sh"]).arg(&closed);
     let launch = launch.envs(worker_environment(&app.config().environment, &[]));
-    let done = run(&launch.with_walls(Walls::of(&[Sandbox::pure()], Vec::new())), LIMIT, |_| {}).await;
+    let done =
+        run(&launch.with_walls(Walls::of(&[Sandbox::pure()], Vec::new(), &app.config().environment)), LIMIT, |_| {})
+            .await;
     let _ = std::fs::remove_file(&closed);
     done.is_ok_and(|done| done.stdout.trim() == "started")
 }

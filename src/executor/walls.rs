@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::Environment;
 use crate::discovery::Kind;
-use crate::process::{Walls, folder_of, needed_by};
+use crate::process::{Own, Walls};
 use crate::registry::FileEntry;
 
 /// The walls of a file's processes, if its settings ask for some. What a Python worker's environment adds is known when it starts.
@@ -14,9 +14,12 @@ pub(super) fn walls_of(entry: &FileEntry, environment: &Environment) -> Option<A
     }
     let file = &entry.file.path;
     let own = match entry.file.kind {
-        Kind::Builtin => entry.config.builtin.roots.iter().flat_map(|roots| roots.value.clone()).collect(),
-        Kind::Executable => needed_by(file, environment),
-        Kind::Python | Kind::Internal => folder_of(file, environment).into_iter().collect(),
+        Kind::Builtin => {
+            let roots = entry.config.builtin.roots.iter().flat_map(|roots| &roots.value);
+            roots.cloned().map(Own::Path).collect()
+        }
+        Kind::Executable => vec![Own::Program(file.clone())],
+        Kind::Python | Kind::Internal => vec![Own::FolderOf(file.clone())],
     };
-    Walls::of(&entry.settings.sandbox, own)
+    Walls::of(&entry.settings.sandbox, own, environment)
 }

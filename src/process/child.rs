@@ -17,7 +17,7 @@ use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
 use super::mark::{self, Mark};
 use super::table::{self, Row};
-use super::walls::{self, PrivateFolder};
+use super::walls::{Prepared, PrivateFolder};
 use super::{domain, keeper, ladder, process_tree};
 
 /// A process that hostler started. Dropping it kills its group.
@@ -42,11 +42,16 @@ pub struct Child {
 impl Child {
     /// Starts a process. Under a keeper, call it on the main thread only: the kernel kills a child when the thread that
     /// started it ends.
-    pub fn spawn(launch: &Launch) -> Result<Self, SpawnError> {
+    pub async fn start(launch: &Launch) -> Result<Self, SpawnError> {
         let failed = |source| SpawnError { program: launch.program.display().to_string(), source };
+        let walls = Prepared::of(launch).await.map_err(failed)?;
+        Self::spawn(launch, walls).map_err(failed)
+    }
+
+    fn spawn(launch: &Launch, walls: Option<Prepared>) -> io::Result<Self> {
         // During an immediate shutdown nothing is started: this waits until hostler has exited.
         let _open = keeper::open_for_starts();
-        may_start(keeper::is_kept(), is_main_thread()).map_err(failed)?;
+        may_start(keeper::is_kept(), is_main_thread())?;
         let mark = Mark::next();
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear().envs(&launch.env).process_group(0);
@@ -62,21 +67,19 @@ impl Child {
         if !launch.new_privileges || launch.walls.is_some() {
             domain::confine(&mut command);
         }
-        let private = launch.walls.as_ref().map(|walls| walls::wall_in(walls, &mut command, launch.temporary()));
-        let private = private.transpose().map_err(failed)?.flatten();
-        let mut started = command.spawn().map_err(failed)?;
+        let private = walls.and_then(|walls| walls.surround(&mut command));
+        let mut started = command.spawn()?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
-            return Err(failed(io::Error::other("no pipes were created")));
+            return Err(io::Error::other("no pipes were created"));
         };
         let pid = Pid::from_child(&started);
         process_tree::enter(pid, mark.as_ref());
         let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into(), private);
-        child.map_err(|error| {
+        child.inspect_err(|_| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = started.wait();
             process_tree::forget(pid);
-            failed(error)
         })
     }
 
@@ -290,8 +293,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_process_of_its_group_is_accepted_behind_a_launcher() {
-        let sleeper = || Child::spawn(&Launch::new("/bin/sleep").arg("60")).unwrap();
-        let (launcher, stranger) = (sleeper(), sleeper());
+        let sleeper = Launch::new("/bin/sleep").arg("60");
+        let (launcher, stranger) = (Child::start(&sleeper).await.unwrap(), Child::start(&sleeper).await.unwrap());
         assert_eq!(Tracked::behind(&launcher, launcher.pid()).unwrap().pid(), launcher.pid());
         let refused = Tracked::behind(&launcher, stranger.pid()).unwrap_err();
         assert_eq!(refused.to_string(), "not a process of this worker");

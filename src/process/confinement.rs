@@ -134,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn what_this_process_started_is_below_it() {
         let launch = super::super::Launch::new("/bin/cat");
-        let child = super::super::Child::spawn(&launch).unwrap();
+        let child = super::super::Child::start(&launch).await.unwrap();
         let pid = Pid::from_raw(i32::try_from(child.pid()).unwrap()).unwrap();
         assert!(is_below_us(pid));
     }

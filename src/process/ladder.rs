@@ -93,7 +93,7 @@ mod thread_tests {
         let mut launch = Launch::new("/bin/sh");
         // It exits on TERM, and reports when it is ready for that.
         launch = launch.args(["-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"]);
-        let mut child = Child::spawn(&launch).unwrap();
+        let mut child = Child::start(&launch).await.unwrap();
         let mut ready = [0; 6];
         let mut stdout = child.stdout.take().unwrap();
         tokio::io::AsyncReadExt::read_exact(&mut stdout, &mut ready).await.unwrap();
@@ -103,7 +103,7 @@ mod thread_tests {
 
     #[tokio::test]
     async fn a_process_that_exits_with_its_input_gets_no_signal() {
-        let mut child = Child::spawn(&Launch::new("/bin/cat")).unwrap();
+        let mut child = Child::start(&Launch::new("/bin/cat")).await.unwrap();
         let grace = Grace { to_leave: Duration::from_mins(1), to_obey: Duration::ZERO };
         assert_eq!(stop(&mut child, grace).await, Exit::Code(0));
     }

@@ -176,7 +176,7 @@ mod tests {
     async fn the_process_behind_a_launcher_is_found_by_its_last_argument() {
         // A shell that keeps running, with the wanted child and another one.
         let script = "/bin/sleep 50 & /bin/sleep 60 & wait";
-        let launcher = Child::spawn(&Launch::new("/bin/sh").args(["-c", script, "60"])).unwrap();
+        let launcher = Child::start(&Launch::new("/bin/sh").args(["-c", script, "60"])).await.unwrap();
         let found = Tracked::launched_by(&launcher, OsStr::new("60")).await.unwrap();
         assert_ne!(found.pid(), launcher.pid());
         let arguments = std::fs::read(format!("/proc/{}/cmdline", found.pid())).unwrap();
@@ -191,7 +191,7 @@ const WRITING: Duration = Duration::from_millis(500);
 pub async fn spawn_when_written(launch: &Launch) -> Result<Child, SpawnError> {
     let begun = Instant::now();
     loop {
-        match Child::spawn(launch) {
+        match Child::start(launch).await {
             Err(error) if error.source.kind() == ErrorKind::ExecutableFileBusy && begun.elapsed() < WRITING => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }

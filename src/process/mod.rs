@@ -57,6 +57,4 @@ pub use stray::end_stray;
 pub use sweep::sweep;
 pub use table::{processor_time, resident, resident_alone, started};
 pub use trim::{keep_trimmed, release_text};
-pub use walls::{
-    Layer as WallLayer, Walls, folder_of, installation_of, layers as wall_layers, needed_by, private_folders_removed,
-};
+pub use walls::{Layer as WallLayer, Own, Walls, layers as wall_layers, private_folders_removed};

@@ -130,7 +130,7 @@ mod tests {
     #[tokio::test]
     async fn a_process_with_fewer_rights_differs_and_a_dead_one_is_none() {
         // Everything that hostler starts may gain no privileges.
-        let mut child = Child::spawn(&Launch::new("/bin/cat")).unwrap();
+        let mut child = Child::start(&Launch::new("/bin/cat")).await.unwrap();
         let pid = Pid::from_raw(i32::try_from(child.pid()).unwrap()).unwrap();
         let own = visible_facts(getpid()).unwrap().contains(&("NoNewPrivs", "1".to_owned()));
         let peer = Peer { user: 0, pid, handle: pidfd_open(pid, PidfdFlags::empty()).unwrap() };

@@ -31,7 +31,7 @@ impl Finished {
 /// Runs a program with empty standard input; `on_line` receives each line of standard error at once. Dropping the
 /// future kills the process group.
 pub async fn run(launch: &Launch, limit: Duration, mut on_line: impl FnMut(&str)) -> Result<Finished, SpawnError> {
-    let mut child = Child::spawn(launch)?;
+    let mut child = Child::start(launch).await?;
     drop(child.stdin.take());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let mut collected = (String::new(), String::new());
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_process_is_no_zombie() {
-        let child = Child::spawn(&shell("sleep 60")).unwrap();
+        let child = Child::start(&shell("sleep 60")).await.unwrap();
         let pid = Pid::from_raw(child.pid().cast_signed()).unwrap();
         drop(child);
         let gone = async {

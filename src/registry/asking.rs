@@ -15,8 +15,7 @@ use crate::config::origin::Diagnosis;
 use crate::config::sandbox::Sandbox;
 use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{
-    Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, Walls, cannot_run, last_word, limit_behind, needed_by,
-    once,
+    Done, End, EnvFilter, Exit, Grace, Launch, Once, Own, USUAL_TAIL, Walls, cannot_run, last_word, limit_behind, once,
 };
 use crate::telemetry::{carried, spawn};
 use crate::threads::blocking_or_here;
@@ -152,7 +151,7 @@ async fn ask(one: &Unasked, asks: &Asks) -> Answer {
 /// `None` when the time is over.
 async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
     let (path, environment) = (&one.path, asks.env_filter.environment());
-    let walls = if one.sandbox.is_empty() { None } else { Walls::of(&one.sandbox, needed_by(path, environment)) };
+    let walls = Walls::of(&one.sandbox, vec![Own::Program(path.clone())], environment);
     let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
     let launch = launch.within_that_of(environment).with_walls(walls);
     let program =

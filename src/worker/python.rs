@@ -13,7 +13,7 @@ use super::sources::Sources;
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Fault};
-use crate::process::{Child, Launch, Walls, installation_of, limit_behind, worker_environment};
+use crate::process::{Child, Launch, Own, Walls, limit_behind, worker_environment};
 
 /// What a Python worker is started with besides the common parts.
 #[derive(Debug, Clone)]
@@ -66,10 +66,10 @@ impl Launcher for PythonLauncher {
             } else {
                 shimmed(interpreter, &spec, &python, &shims, &sources)?
             };
-            let home = environments.environment().home();
-            let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &launch, &shims, home.as_deref()));
+            let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &launch, &shims));
             let launch = launch.with_new_privileges(spec.new_privileges).with_walls(walls);
-            let child = Child::spawn(&launch)
+            let child = Child::start(&launch)
+                .await
                 .map_err(|error| error.limit().unwrap_or_else(|| Fault::new(Code::StartupFailed, error.to_string())))?;
             let launched = matches!(python.launcher, LauncherKind::Uv).then_some(environments);
             let support = Support { lease: Some(lease), described: Some(described), launched };
@@ -96,12 +96,13 @@ async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &L
 }
 
 /// Walls that let the interpreter read its environment, its libraries and the files that it is started with.
-fn with_interpreter(walls: &Arc<Walls>, launch: &Launch, shims: &Shims, home: Option<&Path>) -> Arc<Walls> {
+fn with_interpreter(walls: &Arc<Walls>, launch: &Launch, shims: &Shims) -> Arc<Walls> {
     let mut walls = Walls::clone(walls);
-    walls.own.extend(launch.program.ancestors().nth(2).map(Path::to_owned));
-    walls.own.extend(installation_of(&launch.program, home));
-    walls.own.extend(launch.args.iter().map(PathBuf::from).filter(|path| path.is_absolute()));
-    walls.own.push(shims.folder().to_owned());
+    let environment = launch.program.ancestors().nth(2).map(Path::to_owned);
+    let arguments = launch.args.iter().map(PathBuf::from).filter(|path| path.is_absolute());
+    let shims = shims.folder().to_owned();
+    walls.own.extend(environment.into_iter().chain(arguments).chain([shims]).map(Own::Path));
+    walls.own.push(Own::Installation(launch.program.clone()));
     Arc::new(walls)
 }
 

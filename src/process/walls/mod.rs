@@ -7,6 +7,8 @@
 #[cfg(target_os = "linux")]
 mod files;
 mod layers;
+#[cfg(target_os = "linux")]
+mod prepared;
 mod programs;
 #[cfg(target_os = "linux")]
 mod system_calls;
@@ -15,23 +17,28 @@ mod temporary;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests;
+#[cfg(not(target_os = "linux"))]
+mod unavailable;
 
-use std::io;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
 pub(super) use files::version as landlock_version;
 pub use layers::{Layer, layers};
-pub use programs::{folder_of, installation_of, needed_by};
+#[cfg(target_os = "linux")]
+pub(super) use prepared::Prepared;
+pub use programs::Own;
 #[cfg(target_os = "linux")]
 pub(super) use temporary::PrivateFolder;
 #[cfg(target_os = "linux")]
 pub use temporary::private_folders_removed;
+#[cfg(not(target_os = "linux"))]
+pub use unavailable::private_folders_removed;
+#[cfg(not(target_os = "linux"))]
+pub(super) use unavailable::{Prepared, PrivateFolder};
 
-#[cfg(target_os = "linux")]
-use self::system_calls::Closing;
+use crate::config::Environment;
 use crate::config::sandbox::Sandbox;
 
 /// What a process may reach.
@@ -39,8 +46,10 @@ use crate::config::sandbox::Sandbox;
 pub struct Walls {
     /// Each of these has to allow what it does.
     pub access: Vec<Access>,
-    /// Files and folders that it can read whatever `access` says: the program itself and what that needs to run.
-    pub own: Vec<PathBuf>,
+    /// What it can read whatever `access` says: the program itself and what that needs to run.
+    pub own: Vec<Own>,
+    /// Where interpreters are looked for, and whose home it is.
+    pub environment: Environment,
     /// How many files each of its processes may have open.
     pub open_files: Option<u64>,
     /// How large the files that it writes may become, in bytes.
@@ -77,7 +86,7 @@ impl Access {
 
 impl Walls {
     /// Those that settings ask for, if they do. Each of them has to allow what the process does.
-    pub fn of(sandboxes: &[Sandbox], own: Vec<PathBuf>) -> Option<Arc<Self>> {
+    pub fn of(sandboxes: &[Sandbox], own: Vec<Own>, environment: &Environment) -> Option<Arc<Self>> {
         let least =
             |limit: fn(&Sandbox) -> Option<usize>| sandboxes.iter().filter_map(limit).min().map(|most| most as u64);
         let access = |one: &Sandbox| Access { read: one.read.clone(), write: one.write.clone(), network: one.network };
@@ -91,6 +100,7 @@ impl Walls {
         let walls = Self {
             access: all,
             own,
+            environment: environment.clone(),
             open_files: least(|one| one.open_files),
             file_size: least(|one| one.file_size),
             is_required: sandboxes.iter().any(|one| one.is_required),
@@ -123,73 +133,4 @@ impl Walls {
     fn need_private_folder(&self) -> bool {
         self.access.iter().any(|access| access.write.is_some())
     }
-}
-
-/// Makes a program start within walls. Returns its private folder for temporary files, if it has one.
-#[cfg(target_os = "linux")]
-pub(super) fn wall_in(
-    walls: &Walls,
-    command: &mut Command,
-    within: &std::path::Path,
-) -> io::Result<Option<PrivateFolder>> {
-    use std::os::fd::AsRawFd;
-    use std::os::unix::process::CommandExt;
-
-    let missing = walls.missing();
-    if walls.is_required && !missing.is_empty() {
-        return Err(io::Error::other(layers::lacking(&missing)));
-    }
-    let private = if walls.need_private_folder() { Some(PrivateFolder::create(within)?) } else { None };
-    if let Some(private) = &private {
-        for variable in ["TMPDIR", "TMP", "TEMP"] {
-            command.env(variable, private.path());
-        }
-    }
-    let limits_files = |access: &&Access| access.limits_files() && !missing.contains(&Layer::Files);
-    let limited = walls.access.iter().filter(limits_files);
-    let mut rulesets = limited
-        .map(|access| files::ruleset(access, &walls.own, private.as_ref().and_then(PrivateFolder::folder)))
-        .collect::<io::Result<Vec<_>>>()?;
-    if walls.limit_access() && !missing.contains(&Layer::Signals) {
-        rulesets.push(files::scopes()?);
-    }
-    let filters = if walls.limit_access() && !missing.contains(&Layer::SystemCalls) {
-        system_calls::filters(Closing {
-            network: walls.close_network(),
-            attributes: !walls.access.iter().all(Access::changes_files),
-            names: walls.access.iter().any(|access| access.read.is_some()),
-        })
-    } else {
-        &[]
-    };
-    let (open_files, file_size, limits_access) = (walls.open_files, walls.file_size, walls.limit_access());
-    let enter = move || {
-        layers::lower(open_files, file_size)?;
-        if limits_access {
-            layers::give_up_capabilities()?;
-        }
-        rulesets.iter().try_for_each(|ruleset| files::enter(ruleset.as_raw_fd()))?;
-        filters.iter().try_for_each(system_calls::enter)
-    };
-    // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
-    #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
-    unsafe {
-        command.pre_exec(enter);
-    }
-    Ok(private)
-}
-
-/// This system has no walls.
-#[cfg(not(target_os = "linux"))]
-#[derive(Debug)]
-pub(super) struct PrivateFolder;
-
-/// There are none.
-#[cfg(not(target_os = "linux"))]
-pub async fn private_folders_removed(_: std::time::Duration) {}
-
-/// This system has no walls.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn wall_in(walls: &Walls, _: &mut Command, _: &std::path::Path) -> io::Result<Option<PrivateFolder>> {
-    if walls.is_required { Err(io::Error::other(layers::lacking(&walls.missing()))) } else { Ok(None) }
 }

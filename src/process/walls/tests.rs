@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Access, Walls};
+use super::{Access, Own, Walls};
 use crate::process::{Finished, Launch, run};
 
 /// A folder that may be read, one that may be written, and one that may not be reached.
@@ -141,4 +141,18 @@ async fn root_within_walls_is_no_more_than_a_user() {
     let done = place.shell(place.pure(), "grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status").await;
     let values: Vec<&str> = done.stdout.lines().filter_map(|line| line.split_whitespace().last()).collect();
     assert_eq!(values, ["0000000000000000", "1", "2"]);
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_answer_keeps_only_its_own_process_waiting() {
+    let place = Place::new();
+    let silent = place.at("silent");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &silent, rustix::fs::Mode::RWXU).unwrap();
+    let walls = Walls { access: vec![place.pure()], own: vec![Own::Program(silent.clone())], ..Walls::default() };
+    let launch = Launch::new("/bin/true").with_walls(Some(Arc::new(walls)));
+    let mut starting = Box::pin(run(&launch, Duration::from_secs(20), |_| {}));
+    assert!(tokio::time::timeout(Duration::from_millis(50), &mut starting).await.is_err(), "it waits");
+    // Now it answers, with nothing.
+    drop(fs::OpenOptions::new().write(true).open(&silent).unwrap());
+    assert!(starting.await.unwrap().succeeded());
 }
