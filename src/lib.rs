@@ -74,6 +74,7 @@ mod registry;
 mod discovery;
 mod secrets;
 mod process;
+mod egress;
 mod protocol;
 mod outcome;
 mod pep723;
@@ -119,6 +120,7 @@ pub mod bench {
 
     pub use crate::call::{EventFilter, EventKind, Watch, record_ends, validate_arguments};
     pub use crate::discovery::read_bytes;
+    pub use crate::egress::bench::Proxying;
     pub use crate::journal::bench::{leave, recovery};
     pub use crate::pep723::{blocks, decode, read as read_header};
     pub use crate::policy::{bench::Deciding, commands};

@@ -20,6 +20,7 @@ mod others;
 mod peer;
 mod policy;
 mod pool;
+mod proxy;
 mod question;
 mod redaction;
 mod relay;
@@ -65,6 +66,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("policy", policy::policy),
     ("executable", executables::overhead),
     ("walls", executables::walls),
+    ("proxy", proxy::proxy),
     ("asked", executables::asked),
     ("search", search::search),
     ("reload", reload::reload),

@@ -6,6 +6,7 @@ pub mod control;
 pub mod declared_policy;
 pub mod effective;
 pub mod environment;
+pub mod hosts;
 pub mod icon;
 pub mod kept_mode;
 pub mod load;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use super::environment::{Environment, from_file};
+use super::hosts::{HostPattern, host_list};
 use super::load::Config;
 use super::origin::{Diagnosis, Origin, Setting};
 use super::section::nearest;
@@ -42,17 +43,56 @@ impl Preset {
     }
 }
 
-/// Whether the network is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How far the network is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
     /// No sockets.
     Off,
+    /// These hosts, through a proxy of hostler.
+    Hosts(Vec<HostPattern>),
     /// Sockets of the internet.
     On,
 }
 
-impl Word for Network {
-    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
+impl Network {
+    fn read(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
+        if value.as_array().is_some() {
+            return host_list(value).map(Self::Hosts);
+        }
+        match value.as_str() {
+            Some("off") => Ok(Self::Off),
+            Some("on") => Ok(Self::On),
+            _ => {
+                let fix = "write \"on\", \"off\", or the hosts: [\"api.example.com\", \"*.example.org\"]";
+                Err(mismatch("\"on\", \"off\" or a list of hosts", value, fix))
+            }
+        }
+    }
+
+    /// As it stands in a file.
+    fn written(&self) -> String {
+        match self {
+            Self::Off => "\"off\"".to_owned(),
+            Self::On => "\"on\"".to_owned(),
+            Self::Hosts(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
+                format!("[{}]", hosts.join(", "))
+            }
+        }
+    }
+
+    /// For people.
+    fn shown(&self) -> String {
+        match self {
+            Self::Off => "no network".to_owned(),
+            Self::On => "network".to_owned(),
+            Self::Hosts(hosts) if hosts.is_empty() => "network to no host".to_owned(),
+            Self::Hosts(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+                format!("network to {}", hosts.join(", "))
+            }
+        }
+    }
 }
 
 /// What one table sets.
@@ -64,7 +104,7 @@ pub struct SandboxLayer {
     pub read: Option<Vec<String>>,
     /// Those that it may change, too.
     pub write: Option<Vec<String>>,
-    /// Whether the network is open.
+    /// How far the network is open.
     pub network: Option<Network>,
     /// How many files each process may have open.
     pub open_files: Option<usize>,
@@ -94,7 +134,7 @@ impl SandboxLayer {
             preset: taken(table, "preset", Preset::from_toml)?,
             read: taken(table, "read", folders)?,
             write: taken(table, "write", folders)?,
-            network: taken(table, "network", network)?,
+            network: taken(table, "network", Network::read)?,
             open_files: taken(table, "open_files", count)?,
             file_size: taken(table, "file_size", size)?.map(|size| size.0),
             require: taken(table, "require", bool::from_toml)?,
@@ -143,18 +183,6 @@ fn size(value: &DeValue<'_>) -> Result<ByteCount, Diagnosis> {
     if size.0 == 0 { Err(mismatch("a size above zero", value, "write one like \"10MB\"")) } else { Ok(size) }
 }
 
-/// Hosts need more than a filter of system calls.
-fn network(value: &DeValue<'_>) -> Result<Network, Diagnosis> {
-    if value.as_array().is_some() {
-        let what = "hosts cannot be chosen yet";
-        return Err(Diagnosis::new(
-            what,
-            "write \"off\" or \"on\"; `allowed_hosts` checks the addresses among the arguments",
-        ));
-    }
-    Network::from_toml(value)
-}
-
 /// What a tool may reach, of all tables together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sandbox {
@@ -164,8 +192,8 @@ pub struct Sandbox {
     pub read: Option<Vec<PathBuf>>,
     /// What it may change besides temporary files; `None` for everything.
     pub write: Option<Vec<PathBuf>>,
-    /// Whether the network is open.
-    pub network: bool,
+    /// How far the network is open.
+    pub network: Network,
     /// How many files each process may have open.
     pub open_files: Option<usize>,
     /// How large files may become, in bytes.
@@ -193,13 +221,13 @@ impl Sandbox {
         let read = paths(|layer| &layer.read).or_else(|| (!reads_all).then(Vec::new));
         // Who reads little does not change everything.
         let write = paths(|layer| &layer.write).or_else(|| (!writes_all || read.is_some()).then(Vec::new));
-        let network = counting.iter().rev().find_map(|layer| layer.value.network);
+        let network = counting.iter().rev().find_map(|layer| layer.value.network.clone());
         let last = |key: fn(&SandboxLayer) -> Option<usize>| layers.iter().rev().find_map(|layer| key(&layer.value));
         Some(Self {
             preset,
             read,
             write,
-            network: network.map_or(reaches_all, |network| network == Network::On),
+            network: network.unwrap_or(if reaches_all { Network::On } else { Network::Off }),
             open_files: last(|layer| layer.open_files),
             file_size: last(|layer| layer.file_size),
             is_required: layers.iter().rev().find_map(|layer| layer.value.require).unwrap_or(false),
@@ -213,7 +241,7 @@ impl Sandbox {
             preset: Some(Preset::Reader),
             read: None,
             write: Some(Vec::new()),
-            network: false,
+            network: Network::Off,
             open_files: None,
             file_size: None,
             is_required: true,
@@ -233,7 +261,7 @@ impl Sandbox {
 
     /// Whether it closes anything that could be reached.
     pub fn limits_access(&self) -> bool {
-        self.read.is_some() || self.write.is_some() || !self.network
+        self.read.is_some() || self.write.is_some() || self.network != Network::On
     }
 
     /// It as a line of hostler.toml, with another folder in `read` or `write`, or with the network. A preset there would end what the tool's
@@ -257,9 +285,15 @@ impl Sandbox {
             if let Widening::Write(folder) = by { Some(folder.as_path()) } else { None },
             no_writing,
         );
-        let wanted = self.network || matches!(by, Widening::Network);
-        if wanted != network {
-            parts.push(format!("network = \"{}\"", if wanted { "on" } else { "off" }));
+        let wanted = match (by, &self.network) {
+            (Widening::Network, _) => &Network::On,
+            (Widening::Host(host), Network::Hosts(hosts)) => {
+                &Network::Hosts(hosts.iter().chain([host]).cloned().collect())
+            }
+            (_, own) => own,
+        };
+        if *wanted != if network { Network::On } else { Network::Off } {
+            parts.push(format!("network = {}", wanted.written()));
         }
         parts.extend(self.open_files.map(|most| format!("open_files = {most}")));
         parts.extend(self.file_size.map(|most| format!("file_size = {most}")));
@@ -283,7 +317,7 @@ impl Sandbox {
             Some(paths) if paths.is_empty() => "writes temporary files".to_owned(),
             Some(paths) => format!("writes temporary files, {}", list(paths)),
         };
-        let network = if self.network { "network" } else { "no network" };
+        let network = self.network.shown();
         let required = if self.is_required { "; required" } else { "" };
         let word = self.preset.map(|preset| format!("{}: ", preset.word())).unwrap_or_default();
         format!("{word}{reads}; {writes}; {network}{required}")
@@ -299,6 +333,8 @@ pub enum Widening {
     Write(PathBuf),
     /// The network.
     Network,
+    /// A host.
+    Host(HostPattern),
 }
 
 fn quoted(path: &Path) -> String {

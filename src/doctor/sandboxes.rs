@@ -1,10 +1,12 @@
 //! Sandboxes: which walls this system has, tried out, and what the tools that ask for some get.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{CheckResult, State};
 use crate::config::sandbox::Sandbox;
 use crate::process::{Launch, WallLayer, Walls, run, wall_layers, worker_environment};
+use crate::registry::FileEntry;
 use crate::runtime::Workspace;
 use crate::words::plural;
 
@@ -17,7 +19,11 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
     let walled =
         catalogue.files.iter().filter(|entry| entry.settings.sandbox.iter().any(Sandbox::limits_access)).count();
     let open = catalogue.files.iter().filter(|entry| entry.is_unwalled()).count();
-    let required = catalogue.files.iter().flat_map(|entry| &entry.settings.sandbox).any(|sandbox| sandbox.is_required);
+    let environment = &app.config().environment;
+    let of_entry = |entry: &Arc<FileEntry>| Walls::of(&entry.settings.sandbox, Vec::new(), environment);
+    let all_walls: Vec<Arc<Walls>> = catalogue.files.iter().filter_map(of_entry).collect();
+    let lacked: Vec<WallLayer> = all_walls.iter().flat_map(|walls| walls.missing()).collect();
+    let is_refused = all_walls.iter().any(|walls| walls.are_refused());
     let layers = wall_layers();
     let here: Vec<String> =
         layers.iter().filter_map(|(layer, by)| Some(format!("{} ({})", layer.word(), by.as_ref()?))).collect();
@@ -36,11 +42,17 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
         return CheckResult::good("sandbox", format!("walls for {}; {count}", here.join(", ")));
     }
     let found = format!("no walls for {}; {count}", missing.join(", "));
-    if walled == 0 {
+    if lacked.is_empty() {
         return CheckResult::good("sandbox", found);
     }
-    let state = if required { State::Bad } else { State::Doubtful };
-    CheckResult::new("sandbox", state, found, "use Linux 6.12 or newer with Landlock and seccomp (docs/security.md)")
+    let state = if is_refused { State::Bad } else { State::Doubtful };
+    let fix = if lacked.iter().all(|layer| *layer == WallLayer::Hosts) {
+        "allow user namespaces (`sysctl user.max_user_namespaces`; on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0), or \
+         choose `network = \"on\"` or \"off\" (docs/sandbox.md)"
+    } else {
+        "use Linux 6.12 or newer with Landlock and seccomp (docs/security.md)"
+    };
+    CheckResult::new("sandbox", state, found, fix)
 }
 
 /// Whether a shell within walls starts, and cannot read a file outside of them. True where that cannot be tried.

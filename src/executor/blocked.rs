@@ -1,10 +1,13 @@
 //! Which wall of a sandbox is behind a fault, and what would open it. The kernel only says that something is not permitted.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::config::hosts::HostPattern;
 use crate::config::origin::Origin;
-use crate::config::sandbox::{Sandbox, Widening};
+use crate::config::sandbox::{Network, Sandbox, Widening};
+use crate::egress::{AllowedHosts, CLOSED};
 use crate::outcome::{Blocked, Code, Fault};
 use crate::registry::FileEntry;
 use crate::threads::blocking_or_here;
@@ -39,10 +42,19 @@ fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
     let said = fault.details.stderr.iter().chain(&fault.details.traceback).chain([&fault.message]);
     let said: Vec<&str> = said.map(String::as_str).collect();
     let has = |words: &str| said.iter().any(|text| text.contains(words));
-    let closed = sandboxes.iter().find(|sandbox| !sandbox.network);
+    let closed = sandboxes.iter().find(|sandbox| sandbox.network == Network::Off);
+    let has_hosts = |sandbox: &&Sandbox| matches!(sandbox.network, Network::Hosts(_));
+    let with_hosts = sandboxes.iter().find(has_hosts);
     let wants_network = NO_NETWORK.into_iter().any(has) || (has(SYSTEM_CALLS) && has("socket"));
-    let (wall, sandbox, what, need) = if let Some(sandbox) = closed.filter(|_| wants_network) {
+    let (wall, sandbox, what, need) = if let Some((host, sandbox)) =
+        said.iter().find_map(|text| closed_host(text, sandboxes))
+    {
+        (Blocked::Network, sandbox, format!("does not let it reach {host}"), Some(Widening::Host(host)))
+    } else if let Some(sandbox) = closed.filter(|_| wants_network) {
         (Blocked::Network, sandbox, "does not let it use the network".to_owned(), Some(Widening::Network))
+    } else if let Some(sandbox) = with_hosts.filter(|_| wants_network) {
+        let what = "has a network with chosen hosts alone, which are reached through the proxy that HTTPS_PROXY names; it did not use that";
+        (Blocked::Network, sandbox, what.to_owned(), None)
     } else if has(FILES) {
         let path = said.iter().find_map(|text| path_after(text, FILES))?;
         let (sandbox, need) = closed_to(sandboxes, &path, entry)?;
@@ -66,6 +78,31 @@ fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
         _ => format!("under [tool.{pack}] in hostler.toml"),
     };
     Some(format!("The sandbox of {pack} ({origin}) {what}. If it should, write `{line}` {place}"))
+}
+
+/// The host that the proxy of a sandbox says it has refused, and a sandbox that closes it. A name that led to a private address is listed:
+/// that address is closed.
+fn closed_host<'s>(text: &str, sandboxes: &'s [Sandbox]) -> Option<(HostPattern, &'s Sandbox)> {
+    let refused = &text[text.find(CLOSED)? + CLOSED.len()..];
+    let end = refused.find(|c: char| c.is_whitespace() || "'\"<>".contains(c)).unwrap_or(refused.len());
+    let (named, behind) = refused.split_at(end);
+    let (name, port) = named.rsplit_once(':')?;
+    let address = behind.strip_prefix(" (").and_then(|rest| rest.split(' ').next()?.parse::<IpAddr>().ok());
+    let port = port.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let name = address.map_or_else(
+        || name.to_owned(),
+        |address| match address {
+            IpAddr::V4(four) => four.to_string(),
+            IpAddr::V6(six) => format!("[{six}]"),
+        },
+    );
+    let host: HostPattern = format!("{name}:{port}").parse().ok()?;
+    let number = host.port?;
+    let closes = |sandbox: &&Sandbox| match &sandbox.network {
+        Network::Hosts(hosts) => AllowedHosts(vec![hosts.clone()]).admit(&name, number).is_err(),
+        Network::Off | Network::On => false,
+    };
+    Some((host, sandboxes.iter().find(closes)?))
 }
 
 /// The path in quotes behind some words: `Permission denied: '/x'`; or the one before them: `cat: /x: Permission denied`.
@@ -104,6 +141,33 @@ fn closed_to<'s>(sandboxes: &'s [Sandbox], path: &Path, entry: &FileEntry) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_host_is_found_with_the_sandbox_that_closes_it() {
+        let with = |hosts: &[&str]| {
+            let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
+            Sandbox { network: Network::Hosts(hosts), ..Sandbox::pure() }
+        };
+        let sandboxes = [with(&["a.example", "b.example"]), with(&["a.example"])];
+        for (text, found) in [
+            ("OSError: Tunnel connection failed: 403 Closed by the sandbox: c.example:443", Some(("c.example:443", 0))),
+            ("ProxyError('403 Closed by the sandbox: b.example:443')", Some(("b.example:443", 1))),
+            (
+                "403 Closed by the sandbox: a.example:80 (10.1.2.3 is an address of a private network)",
+                Some(("10.1.2.3:80", 0)),
+            ),
+            ("403 Closed by the sandbox: a.example:80 (fd00::1 is an address of x)", Some(("[fd00::1]:80", 0))),
+            ("403 Closed by the sandbox: [::1]:80 x", Some(("[::1]:80", 0))),
+            ("403 Closed by the sandbox: a.example:443", None),
+            ("403 Closed by the sandbox: ", None),
+        ] {
+            let host = closed_host(text, &sandboxes);
+            let host = host.map(|(host, sandbox)| {
+                (host.to_string(), sandboxes.iter().position(|one| std::ptr::eq(one, sandbox)).unwrap())
+            });
+            assert_eq!(host, found.map(|(host, at): (&str, usize)| (host.to_owned(), at)), "{text}");
+        }
+    }
 
     #[test]
     fn the_path_is_found_as_python_and_as_programs_say_it() {

@@ -17,7 +17,7 @@ use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
 use super::mark::{self, Mark};
 use super::table::{self, Row};
-use super::walls::{Prepared, PrivateFolder};
+use super::walls::{Prepared, Surroundings};
 use super::{domain, keeper, ladder, process_tree};
 
 /// A process that hostler started. Dropping it kills its group.
@@ -35,8 +35,8 @@ pub struct Child {
     peak: Option<usize>,
     /// Its descendants when last listed.
     known: Vec<(Pid, Row)>,
-    /// Its private folder for temporary files.
-    private: Option<PrivateFolder>,
+    /// What is kept for it, if it is within walls.
+    around: Option<Surroundings>,
 }
 
 impl Child {
@@ -48,7 +48,7 @@ impl Child {
         Self::spawn(launch, walls).map_err(failed)
     }
 
-    fn spawn(launch: &Launch, walls: Option<Prepared>) -> io::Result<Self> {
+    fn spawn(launch: &Launch, mut walls: Option<Prepared>) -> io::Result<Self> {
         // During an immediate shutdown nothing is started: this waits until hostler has exited.
         let _open = keeper::open_for_starts();
         may_start(keeper::is_kept(), is_main_thread())?;
@@ -62,12 +62,15 @@ impl Child {
         if let Some(mark) = &mark {
             command.env(mark::VARIABLE, mark.to_string());
         }
+        if let Some(walls) = &mut walls {
+            walls.depart(&mut command);
+        }
         die_with_us(&mut command);
         domain::ban_core_dumps(&mut command);
         if !launch.new_privileges || launch.walls.is_some() {
             domain::confine(&mut command);
         }
-        let private = walls.and_then(|walls| walls.surround(&mut command));
+        let around = walls.map(|walls| walls.surround(&mut command));
         let mut started = command.spawn()?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
@@ -75,7 +78,7 @@ impl Child {
         };
         let pid = Pid::from_child(&started);
         process_tree::enter(pid, mark.as_ref());
-        let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into(), private);
+        let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into(), around);
         child.inspect_err(|_| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = started.wait();
@@ -88,8 +91,9 @@ impl Child {
         stdin: OwnedFd,
         stdout: OwnedFd,
         stderr: OwnedFd,
-        private: Option<PrivateFolder>,
+        mut around: Option<Surroundings>,
     ) -> io::Result<Self> {
+        around.iter_mut().try_for_each(Surroundings::open)?;
         Ok(Self {
             pid,
             watch: DeathWatch::on(pid)?,
@@ -99,7 +103,7 @@ impl Child {
             reaped: false,
             peak: None,
             known: Vec::new(),
-            private,
+            around,
         })
     }
 
@@ -155,7 +159,7 @@ impl Child {
         process_tree::has_ended(self.pid);
         let (reaped, peak) = exit::reap_and_weigh(self.pid);
         self.peak = peak;
-        self.private = None;
+        self.around = None;
         if reaped {
             process_tree::forget(self.pid);
         } else {

@@ -7,6 +7,7 @@ mod boot;
 mod cgroup;
 mod child;
 mod confinement;
+pub mod descriptors;
 mod detached;
 mod domain;
 mod edges;

@@ -12,7 +12,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-use super::descriptors::send;
 use super::key::{build, own_key};
 use super::message::{
     self, ATTACH, Attach, Attached, BEGIN, ENDED, LOG, Line, Over, PROTOCOL, SIGNAL, Said, Signalled,
@@ -22,6 +21,7 @@ use super::start::{Unshared, find_or_start};
 use super::stderr::Stderr;
 use crate::config::Environment;
 use crate::mcp::{Record, can_be_passed};
+use crate::process::descriptors::send;
 use crate::process::{Peer, gains_no_privileges, is_marked, release_text};
 
 /// How long a shared hostler may take to accept a session: it reads the configuration and the tools folders.

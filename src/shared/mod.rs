@@ -10,7 +10,6 @@
 
 mod attach;
 mod command_session;
-mod descriptors;
 mod host;
 mod house;
 mod key;

@@ -15,7 +15,6 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::descriptors::receive;
 use super::message::{
     self, ATTACH, Attach, Attached, BEGIN, ENDED, Line, OPEN, Over, PROTOCOL, Refusal, SIGNAL, Signalled,
 };
@@ -31,6 +30,7 @@ use crate::http::{Door, begins_http2, serve_grpc};
 use crate::mcp::{self, ClientInfo, Record, Stdio};
 use crate::outcome::{Cancelled, Canceller, Code};
 use crate::pool::Usage;
+use crate::process::descriptors::receive;
 use crate::process::{Outbox, Peer, SignalRelay, Signals, is_below_us, signal_name};
 use crate::runtime::{OpenSession, Present, Workspace};
 use crate::telemetry::Audience;

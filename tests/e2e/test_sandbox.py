@@ -278,7 +278,6 @@ class Sandboxes(unittest.TestCase):
             ("[tool.a.sandbox]\nreads = ['/tmp']\n", "did you mean `read`"),
             ("[tool.a.sandbox]\nread = ['/tmp/*']\n", "is not a folder"),
             ("[tool.a.sandbox]\nread = '/tmp'\n", "`read`: expected a list"),
-            ("[tool.a.sandbox]\nnetwork = ['example.org']\n", "hosts cannot be chosen"),
             ("[tool.a.sandbox]\nread = ['$HOMES/x']\n", "is not a folder"),
             ("[tool.a.sandbox]\nread = ['~root/x']\n", "is not a folder"),
             ("[tool.a.sandbox]\nfile_size = 0\n", "above zero"),

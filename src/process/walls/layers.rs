@@ -15,11 +15,13 @@ pub enum Layer {
     SystemCalls,
     /// Signals to processes outside.
     Signals,
+    /// A network that has chosen hosts alone.
+    Hosts,
 }
 
 impl Layer {
     /// Every layer.
-    pub(super) const ALL: [Self; 3] = [Self::Files, Self::SystemCalls, Self::Signals];
+    pub(super) const ALL: [Self; 4] = [Self::Files, Self::SystemCalls, Self::Signals, Self::Hosts];
 
     /// Its word in lists.
     pub fn word(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Layer {
             Self::Files => "files",
             Self::SystemCalls => "network and system calls",
             Self::Signals => "signals",
+            Self::Hosts => "chosen hosts",
         }
     }
 
@@ -37,6 +40,7 @@ impl Layer {
             Self::Files => landlock_version() >= 3,
             Self::Signals => landlock_version() >= 6,
             Self::SystemCalls => has_filters(),
+            Self::Hosts => has_namespaces(),
         }
     }
 
@@ -46,16 +50,18 @@ impl Layer {
             Self::Files => "Landlock, Linux 6.2",
             Self::SystemCalls => "seccomp",
             Self::Signals => "Landlock, Linux 6.12",
+            Self::Hosts => "user and network namespaces",
         }
     }
 }
 
 /// Every layer, and by what this system enforces it; `None` where it does not.
-pub fn layers() -> [(Layer, Option<String>); 3] {
+pub fn layers() -> [(Layer, Option<String>); 4] {
     Layer::ALL.map(|layer| {
         let by = match layer {
             Layer::Files | Layer::Signals => format!("Landlock {}", landlock_version()),
             Layer::SystemCalls => "seccomp".to_owned(),
+            Layer::Hosts => "namespaces".to_owned(),
         };
         (layer, layer.is_here().then_some(by))
     })
@@ -85,6 +91,16 @@ fn has_filters() -> bool {
 
 #[cfg(not(target_os = "linux"))]
 fn has_filters() -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn has_namespaces() -> bool {
+    super::namespaces::are_supported()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_namespaces() -> bool {
     false
 }
 

@@ -8,6 +8,8 @@
 mod files;
 mod layers;
 #[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
 mod prepared;
 mod programs;
 #[cfg(target_os = "linux")]
@@ -27,19 +29,18 @@ use std::sync::Arc;
 pub(super) use files::version as landlock_version;
 pub use layers::{Layer, layers};
 #[cfg(target_os = "linux")]
-pub(super) use prepared::Prepared;
+pub(super) use prepared::{Prepared, Surroundings};
 pub use programs::Own;
-#[cfg(target_os = "linux")]
-pub(super) use temporary::PrivateFolder;
 #[cfg(target_os = "linux")]
 pub use temporary::private_folders_removed;
 #[cfg(not(target_os = "linux"))]
 pub use unavailable::private_folders_removed;
 #[cfg(not(target_os = "linux"))]
-pub(super) use unavailable::{Prepared, PrivateFolder};
+pub(super) use unavailable::{Prepared, Surroundings};
 
 use crate::config::Environment;
-use crate::config::sandbox::Sandbox;
+use crate::config::sandbox::{Network, Sandbox};
+use crate::egress::AllowedHosts;
 
 /// What a process may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,13 +66,13 @@ pub struct Access {
     pub read: Option<Vec<PathBuf>>,
     /// Those it may change, too; `None` for all. Its private folder for temporary files is always among them.
     pub write: Option<Vec<PathBuf>>,
-    /// Whether it may open sockets of the internet.
-    pub network: bool,
+    /// How far the network is open.
+    pub network: Network,
 }
 
 impl Access {
     /// No limit.
-    pub const FULL: Self = Self { read: None, write: None, network: true };
+    pub const FULL: Self = Self { read: None, write: None, network: Network::On };
 
     fn limits_files(&self) -> bool {
         self.read.is_some() || self.write.is_some()
@@ -89,7 +90,8 @@ impl Walls {
     pub fn of(sandboxes: &[Sandbox], own: Vec<Own>, environment: &Environment) -> Option<Arc<Self>> {
         let least =
             |limit: fn(&Sandbox) -> Option<usize>| sandboxes.iter().filter_map(limit).min().map(|most| most as u64);
-        let access = |one: &Sandbox| Access { read: one.read.clone(), write: one.write.clone(), network: one.network };
+        let access =
+            |one: &Sandbox| Access { read: one.read.clone(), write: one.write.clone(), network: one.network.clone() };
         let mut all: Vec<Access> = Vec::new();
         for one in sandboxes.iter().map(access).filter(|access| *access != Access::FULL) {
             // Landlock has 16 layers.
@@ -116,7 +118,17 @@ impl Walls {
 
     /// Whether the network is closed.
     pub fn close_network(&self) -> bool {
-        self.access.iter().any(|access| !access.network)
+        self.access.iter().any(|access| access.network == Network::Off)
+    }
+
+    /// The hosts that may be reached, if the network is open for some alone.
+    pub fn hosts(&self) -> Option<AllowedHosts> {
+        let of_access = |access: &Access| match &access.network {
+            Network::Hosts(hosts) => Some(hosts.clone()),
+            Network::Off | Network::On => None,
+        };
+        let lists: Vec<_> = self.access.iter().filter_map(of_access).collect();
+        (!lists.is_empty() && !self.close_network()).then_some(AllowedHosts(lists))
     }
 
     /// The layers that they need and that this system lacks.
@@ -124,8 +136,16 @@ impl Walls {
         let needs = |layer: &Layer| match layer {
             Layer::Files => self.access.iter().any(Access::limits_files),
             Layer::SystemCalls | Layer::Signals => self.limit_access(),
+            Layer::Hosts => self.hosts().is_some(),
         };
         Layer::ALL.into_iter().filter(|layer| !layer.is_here() && needs(layer)).collect()
+    }
+
+    /// Whether nothing starts within them on this system.
+    pub fn are_refused(&self) -> bool {
+        let missing = self.missing();
+        // A network that is open for all hosts is no substitute for one that is open for some.
+        !missing.is_empty() && (self.is_required || missing.contains(&Layer::Hosts))
     }
 
     /// Whether it gets a private folder for temporary files.

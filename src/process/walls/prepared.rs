@@ -5,13 +5,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use seccompiler::BpfProgram;
 
 use super::layers::{self, Layer};
+use super::namespaces::{Door, OwnNetwork, PROXIES};
 use super::system_calls::{self, Closing};
 use super::temporary::PrivateFolder;
 use super::{Access, Walls, files};
+use crate::egress::{AllowedHosts, Proxy};
 use crate::process::launch::Launch;
 use crate::threads::blocking_or_here;
 
@@ -22,7 +25,28 @@ pub(in crate::process) struct Prepared {
     limits_access: bool,
     rulesets: Vec<OwnedFd>,
     filters: &'static [BpfProgram],
+    /// A network of its own.
+    network: Option<OwnNetwork>,
+    around: Surroundings,
+}
+
+/// What belongs to a process within walls, and ends with it.
+#[derive(Debug, Default)]
+pub(in crate::process) struct Surroundings {
     private: Option<PrivateFolder>,
+    /// The way out of its own network, and where that leads.
+    way_out: Option<(Door, AllowedHosts)>,
+    proxy: Option<Proxy>,
+}
+
+impl Surroundings {
+    /// Opens the way out, when the process has started.
+    pub fn open(&mut self) -> io::Result<()> {
+        if let Some((door, allowed)) = self.way_out.take() {
+            self.proxy = Some(Proxy::serve(door.socket()?, Arc::new(allowed))?);
+        }
+        Ok(())
+    }
 }
 
 impl Prepared {
@@ -30,7 +54,7 @@ impl Prepared {
     pub async fn of(launch: &Launch) -> io::Result<Option<Self>> {
         let Some(walls) = launch.walls.clone() else { return Ok(None) };
         let missing = walls.missing();
-        if walls.is_required && !missing.is_empty() {
+        if walls.are_refused() {
             return Err(io::Error::other(layers::lacking(&missing)));
         }
         let within = launch.temporary().to_owned();
@@ -58,13 +82,37 @@ impl Prepared {
         } else {
             &[]
         };
-        Ok(Self { most: (walls.open_files, walls.file_size), limits_access, rulesets, filters, private })
+        let (network, way_out) = match walls.hosts() {
+            Some(hosts) => {
+                let (network, door) = OwnNetwork::new()?;
+                (Some(network), Some((door, hosts)))
+            }
+            None => (None, None),
+        };
+        let most = (walls.open_files, walls.file_size);
+        let around = Surroundings { private, way_out, proxy: None };
+        Ok(Self { most, limits_access, rulesets, filters, network, around })
     }
 
-    /// Makes a program start within them. Returns its private folder for temporary files, if it has one.
-    pub fn surround(self, command: &mut Command) -> Option<PrivateFolder> {
-        let Self { most: (open_files, file_size), limits_access, rulesets, filters, private } = self;
-        if let Some(private) = &private {
+    /// Makes a program leave the network that it shares. Before everything else that it does to itself: the signal at the death of its
+    /// parent, which it asks for, would be forgotten.
+    pub fn depart(&mut self, command: &mut Command) {
+        let Some(network) = self.network.take() else { return };
+        for variable in PROXIES {
+            command.env(variable, OwnNetwork::proxy());
+        }
+        command.env_remove("NO_PROXY").env_remove("no_proxy").env("NODE_USE_ENV_PROXY", "1");
+        // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
+        #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
+        unsafe {
+            command.pre_exec(move || network.enter());
+        }
+    }
+
+    /// Makes a program start within them.
+    pub fn surround(self, command: &mut Command) -> Surroundings {
+        let Self { most: (open_files, file_size), limits_access, rulesets, filters, network: _, around } = self;
+        if let Some(private) = &around.private {
             for variable in ["TMPDIR", "TMP", "TEMP"] {
                 command.env(variable, private.path());
             }
@@ -82,6 +130,6 @@ impl Prepared {
         unsafe {
             command.pre_exec(enter);
         }
-        private
+        around
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Access, Own, Walls};
+use crate::config::sandbox::Network;
 use crate::process::{Finished, Launch, run};
 
 /// A folder that may be read, one that may be written, and one that may not be reached.
@@ -36,7 +37,7 @@ impl Place {
     }
 
     fn pure(&self) -> Access {
-        Access { read: Some(vec![self.at("read")]), write: Some(vec![self.at("write")]), network: false }
+        Access { read: Some(vec![self.at("read")]), write: Some(vec![self.at("write")]), network: Network::Off }
     }
 }
 
@@ -155,4 +156,36 @@ async fn a_file_that_does_not_answer_keeps_only_its_own_process_waiting() {
     // Now it answers, with nothing.
     drop(fs::OpenOptions::new().write(true).open(&silent).unwrap());
     assert!(starting.await.unwrap().succeeded());
+}
+
+#[tokio::test]
+async fn chosen_hosts_are_reached_through_the_proxy_alone() {
+    if !has_walls() {
+        return;
+    }
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in server.incoming().flatten() {
+            let _ = std::io::Write::write_all(&mut stream, b"hello\n");
+        }
+    });
+    let script = format!(
+        "import os, socket\n\
+         def said(to, line):\n    s = socket.create_connection(to, 5); s.sendall(line.encode()); return s.makefile().read()\n\
+         def tried(to):\n    try: return said(to, '')\n    except OSError as e: return type(e).__name__\n\
+         print(os.getuid(), os.getgid(), os.environ['https_proxy'], tried(('127.0.0.1', {port})))\n\
+         print(sorted(i[1] for i in socket.if_nameindex()))\n\
+         print(said(('127.0.0.1', 3128), 'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n').split()[-1])\n\
+         print(said(('127.0.0.1', 3128), 'CONNECT 127.0.0.1:1 HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n').split()[1])\n",
+        port = address.port()
+    );
+    let access = |host: &str| Access { network: Network::Hosts(vec![host.parse().unwrap()]), ..Access::FULL };
+    let walls = Walls { access: vec![access(&address.to_string()), access("127.0.0.1")], ..Walls::default() };
+    let launch =
+        Launch::new("/usr/bin/env").args(["python3", "-c", &script]).env("PATH", std::env::var_os("PATH").unwrap());
+    let done = run(&launch.with_walls(Some(Arc::new(walls))), Duration::from_secs(20), |_| {}).await.unwrap();
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let expected = format!("{user} {group} http://127.0.0.1:3128 ConnectionRefusedError\n['lo']\nhello\n403\n");
+    assert_eq!(done.stdout, expected, "{}", done.stderr);
 }

@@ -10,23 +10,33 @@ use crate::process::launch::Launch;
 /// No walls.
 pub(in crate::process) struct Prepared;
 
-/// No folder.
-#[derive(Debug)]
-pub(in crate::process) struct PrivateFolder;
+/// Nothing.
+#[derive(Debug, Default)]
+pub(in crate::process) struct Surroundings;
+
+impl Surroundings {
+    /// Nothing is to be opened.
+    pub fn open(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 impl Prepared {
     /// Refuses what requires walls.
     #[expect(clippy::unused_async, reason = "where there are walls, it waits")]
     pub async fn of(launch: &Launch) -> io::Result<Option<Self>> {
         match &launch.walls {
-            Some(walls) if walls.is_required => Err(io::Error::other(layers::lacking(&walls.missing()))),
+            Some(walls) if walls.are_refused() => Err(io::Error::other(layers::lacking(&walls.missing()))),
             _ => Ok(None),
         }
     }
 
+    /// It stays where it is.
+    pub fn depart(&mut self, _: &mut Command) {}
+
     /// It starts without.
-    pub fn surround(self, _: &mut Command) -> Option<PrivateFolder> {
-        None
+    pub fn surround(self, _: &mut Command) -> Surroundings {
+        Surroundings
     }
 }
 

@@ -1,0 +1,247 @@
+//! A proxy for one walled process, which reaches it and nothing else. It speaks HTTP: CONNECT for a connection to a host, and plain
+//! requests. It resolves names, connects to allowed addresses, and refuses the others with a reason.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1 as client;
+use hyper::ext::ReasonPhrase;
+use hyper::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, TRAILER, UPGRADE};
+use hyper::http::uri::{Authority, PathAndQuery};
+use hyper::server::conn::http1 as server;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use super::allowed::{AllowedHosts, Refusal};
+use crate::threads::blocking;
+
+/// What the reason of a refusal begins with; the host and its port follow.
+pub const CLOSED: &str = "Closed by the sandbox: ";
+
+/// How many connections a process may have at once. Others wait.
+const MOST: usize = 128;
+/// How long the head of a request may take, and how long a connection may be idle.
+const HEAD: Duration = Duration::from_mins(1);
+/// The longest head of a request.
+const LONGEST_HEAD: usize = 64 << 10;
+/// How long it may take to find a host, and to connect to one of its addresses.
+const REACHED: Duration = Duration::from_secs(30);
+/// How many addresses of a host are tried.
+const MOST_ADDRESSES: usize = 8;
+/// The pause after a connection could not be accepted: too many files are open.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What concerns one connection and not the other side of the proxy.
+const OF_CONNECTION: [&str; 3] = ["keep-alive", "proxy-authorization", "proxy-connection"];
+
+type Answer = Response<Either<Incoming, Full<Bytes>>>;
+
+/// A running proxy; dropping it ends its connections.
+#[derive(Debug)]
+pub struct Proxy(JoinHandle<()>);
+
+impl Proxy {
+    /// Serves who connects to a socket that listens.
+    pub fn serve(socket: std::net::TcpListener, allowed: Arc<AllowedHosts>) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let socket = TcpListener::from_std(socket)?;
+        Ok(Self(crate::telemetry::spawn(accept(socket, allowed))))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn accept(socket: TcpListener, allowed: Arc<AllowedHosts>) {
+    let seats = Arc::new(Semaphore::new(MOST));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        match socket.accept().await {
+            Ok((stream, _)) => {
+                let allowed = Arc::clone(&allowed);
+                connections.spawn(async move {
+                    let _seat = seat;
+                    if let Err(error) = connection(stream, allowed).await {
+                        tracing::debug!(%error, "a connection of a sandbox ended");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection of a sandbox cannot be accepted");
+                sleep(PAUSE).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// A connection that was asked for by CONNECT: what the client sends and hears next, and the host.
+type Tunnel = (OnUpgrade, TcpStream);
+
+async fn connection(
+    stream: TcpStream,
+    allowed: Arc<AllowedHosts>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let tunnel: Arc<Mutex<Option<Tunnel>>> = Arc::default();
+    let service = service_fn(|request: Request<Incoming>| {
+        let (allowed, tunnel) = (Arc::clone(&allowed), Arc::clone(&tunnel));
+        async move { Ok::<_, Infallible>(answer(request, &allowed, &tunnel).await) }
+    });
+    let mut http = server::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
+    http.serve_connection(TokioIo::new(stream), service).with_upgrades().await?;
+    let opened = tunnel.lock().take();
+    if let Some((upgrade, mut host)) = opened {
+        copy_bidirectional(&mut TokioIo::new(upgrade.await?), &mut host).await?;
+    }
+    Ok(())
+}
+
+/// Why a request has no answer of a host.
+struct Failure {
+    status: StatusCode,
+    reason: String,
+}
+
+impl Failure {
+    fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into() }
+    }
+
+    fn refused(host: &str, port: u16, refusal: &Refusal) -> Self {
+        tracing::info!(%host, port, "the sandbox of a tool closes a host: {refusal}");
+        let why = if let Refusal::Private(_) = refusal { format!(" ({refusal})") } else { String::new() };
+        Self::new(StatusCode::FORBIDDEN, format!("{CLOSED}{host}:{port}{why}"))
+    }
+}
+
+async fn answer(request: Request<Incoming>, allowed: &AllowedHosts, tunnel: &Mutex<Option<Tunnel>>) -> Answer {
+    let answered = if request.method() == Method::CONNECT {
+        connect(request, allowed, tunnel).await
+    } else {
+        forward(request, allowed).await
+    };
+    answered.unwrap_or_else(|Failure { status, reason }| {
+        let mut answer = Response::new(Either::Right(Full::from(format!("{reason}\n"))));
+        *answer.status_mut() = status;
+        if let Ok(reason) = ReasonPhrase::try_from(reason.into_bytes()) {
+            answer.extensions_mut().insert(reason);
+        }
+        answer
+    })
+}
+
+async fn connect(
+    mut request: Request<Incoming>,
+    allowed: &AllowedHosts,
+    tunnel: &Mutex<Option<Tunnel>>,
+) -> Result<Answer, Failure> {
+    let whole = request.uri().authority().and_then(|authority| Some((authority.host(), authority.port_u16()?)));
+    let (host, port) = whole.ok_or_else(|| Failure::new(StatusCode::BAD_REQUEST, "CONNECT needs a host and a port"))?;
+    let stream = reached(host, port, allowed).await?;
+    *tunnel.lock() = Some((hyper::upgrade::on(&mut request), stream));
+    Ok(Response::new(Either::Right(Full::default())))
+}
+
+async fn forward(mut request: Request<Incoming>, allowed: &AllowedHosts) -> Result<Answer, Failure> {
+    let of_uri = |uri: &Uri| Some((uri.authority()?.clone(), uri.scheme_str()? == "http"));
+    let (authority, _) = of_uri(request.uri()).filter(|(_, is_plain)| *is_plain).ok_or_else(|| {
+        Failure::new(StatusCode::BAD_REQUEST, "This is a proxy: it takes CONNECT, and requests for http:// addresses")
+    })?;
+    let stream = reached(authority.host(), authority.port_u16().unwrap_or(80), allowed).await?;
+    to_host(&mut request, &authority)?;
+    let failed =
+        |error: hyper::Error| Failure::new(StatusCode::BAD_GATEWAY, format!("{authority} did not answer: {error}"));
+    let (mut sender, connection) = client::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+    // It ends when nobody hears or sends any more.
+    tokio::spawn(connection);
+    let mut answer = sender.send_request(request).await.map_err(failed)?;
+    strip(answer.headers_mut());
+    Ok(answer.map(Either::Left))
+}
+
+/// Makes a request for a proxy one for its host.
+fn to_host(request: &mut Request<Incoming>, authority: &Authority) -> Result<(), Failure> {
+    let wrong = || Failure::new(StatusCode::BAD_REQUEST, "The host has characters that no host has");
+    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    *request.uri_mut() = Uri::from(path);
+    strip(request.headers_mut());
+    // Without the name and password that an address may have.
+    let host = authority.as_str().rsplit('@').next().unwrap_or_default();
+    request.headers_mut().insert(HOST, HeaderValue::from_str(host).map_err(|_| wrong())?);
+    Ok(())
+}
+
+/// Removes what concerns one connection only.
+fn strip(headers: &mut hyper::HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.into_iter().chain([CONNECTION, TE, TRAILER, UPGRADE]) {
+        headers.remove(name);
+    }
+    for name in OF_CONNECTION {
+        headers.remove(name);
+    }
+}
+
+/// A connection to a host, if it may be reached.
+async fn reached(host: &str, port: u16, allowed: &AllowedHosts) -> Result<TcpStream, Failure> {
+    allowed.admit(host, port).map_err(|refusal| Failure::refused(host, port, &refusal))?;
+    let late = |_| Failure::new(StatusCode::GATEWAY_TIMEOUT, format!("{host}:{port} did not answer"));
+    timeout(REACHED, connected(host, port, allowed)).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+}
+
+async fn connected(host: &str, port: u16, allowed: &AllowedHosts) -> Result<TcpStream, Failure> {
+    let unknown = || Failure::new(StatusCode::BAD_GATEWAY, format!("{host} was not found"));
+    let found = addresses(host, port).await.map_err(|_| unknown())?;
+    let admitted = |address: &&SocketAddr| allowed.admit_address(host, address.ip(), port).is_ok();
+    let admitted: Vec<&SocketAddr> = found.iter().filter(admitted).take(MOST_ADDRESSES).collect();
+    let Some(first) = found.first() else { return Err(unknown()) };
+    if admitted.is_empty() {
+        return Err(Failure::refused(host, port, &Refusal::Private(first.ip())));
+    }
+    let mut last = None;
+    for address in admitted {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let why = last.map(|error| format!(": {error}")).unwrap_or_default();
+    Err(Failure::new(StatusCode::BAD_GATEWAY, format!("{host}:{port} cannot be connected to{why}")))
+}
+
+/// The addresses of a host, which the system's resolver is asked for on a thread.
+async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    if let Ok(address) = name.parse() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    blocking(move || (name, port).to_socket_addrs().map(Iterator::collect))?.await
+}
