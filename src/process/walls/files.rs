@@ -10,7 +10,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
 use super::Access;
@@ -144,7 +144,7 @@ impl Rules {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let is_folder = path.is_dir();
+        let is_folder = FileType::from_raw_mode(fstat(&file)?.st_mode).is_dir();
         let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
         self.allow_in(file, access)
     }

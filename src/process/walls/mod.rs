@@ -141,6 +141,13 @@ impl Walls {
         Layer::ALL.into_iter().filter(|layer| !layer.is_here() && needs(layer)).collect()
     }
 
+    /// Whether they name files or folders. Those of a preset are the system's and the program's own.
+    #[cfg(target_os = "linux")]
+    fn name_paths(&self) -> bool {
+        let lists = self.access.iter().flat_map(|access| access.read.iter().chain(&access.write));
+        lists.into_iter().any(|list| !list.is_empty())
+    }
+
     /// Whether nothing starts within them on this system.
     pub fn are_refused(&self) -> bool {
         let missing = self.missing();

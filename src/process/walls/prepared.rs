@@ -1,5 +1,6 @@
 //! Walls that are ready to be entered: what has to be made before a process starts.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -50,7 +51,7 @@ impl Surroundings {
 }
 
 impl Prepared {
-    /// Makes the walls of a process, if it has some. On a thread, because a path may be on a file system that does not answer.
+    /// Makes the walls of a process, if it has some. Where they name paths, on a thread: one may be on a file system that does not answer.
     pub async fn of(launch: &Launch) -> io::Result<Option<Self>> {
         let Some(walls) = launch.walls.clone() else { return Ok(None) };
         let missing = walls.missing();
@@ -58,12 +59,17 @@ impl Prepared {
             return Err(io::Error::other(layers::lacking(&missing)));
         }
         let within = launch.temporary().to_owned();
-        blocking_or_here(move || Self::new(&walls, &missing, &within)).await.map(Some)
+        let made = move || Self::new(&walls, &missing, &within);
+        if launch.walls.iter().any(|walls| walls.name_paths()) {
+            return blocking_or_here(made).await.map(Some);
+        }
+        made().map(Some)
     }
 
     fn new(walls: &Walls, missing: &[Layer], within: &Path) -> io::Result<Self> {
         let private = if walls.need_private_folder() { Some(PrivateFolder::create(within)?) } else { None };
-        let own: Vec<PathBuf> = walls.own.iter().flat_map(|own| own.paths(&walls.environment)).collect();
+        let paths = walls.own.iter().flat_map(|own| own.paths(&walls.environment));
+        let own: Vec<PathBuf> = paths.collect::<BTreeSet<_>>().into_iter().collect();
         let limits_files = |access: &&Access| access.limits_files() && !missing.contains(&Layer::Files);
         let limited = walls.access.iter().filter(limits_files);
         let mut rulesets = limited
