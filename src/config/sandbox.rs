@@ -106,6 +106,8 @@ pub struct SandboxLayer {
     pub write: Option<Vec<String>>,
     /// How far the network is open.
     pub network: Option<Network>,
+    /// The folders and files that it does not see.
+    pub hide: Option<Vec<String>>,
     /// How many files each process may have open.
     pub open_files: Option<usize>,
     /// How large files may become that it writes.
@@ -115,7 +117,7 @@ pub struct SandboxLayer {
 }
 
 /// The keys of a table.
-const KEYS: [&str; 7] = ["preset", "read", "write", "network", "open_files", "file_size", "require"];
+const KEYS: [&str; 8] = ["preset", "read", "write", "network", "hide", "open_files", "file_size", "require"];
 
 impl SandboxLayer {
     /// A preset alone, or a table.
@@ -135,6 +137,7 @@ impl SandboxLayer {
             read: taken(table, "read", folders)?,
             write: taken(table, "write", folders)?,
             network: taken(table, "network", Network::read)?,
+            hide: taken(table, "hide", folders)?,
             open_files: taken(table, "open_files", count)?,
             file_size: taken(table, "file_size", size)?.map(|size| size.0),
             require: taken(table, "require", bool::from_toml)?,
@@ -143,7 +146,8 @@ impl SandboxLayer {
 
     /// Whether it says what may be reached.
     fn sets_access(&self) -> bool {
-        self.preset.is_some() || self.read.is_some() || self.write.is_some() || self.network.is_some()
+        let sets_files = self.read.is_some() || self.write.is_some() || self.hide.is_some();
+        self.preset.is_some() || sets_files || self.network.is_some()
     }
 }
 
@@ -194,6 +198,8 @@ pub struct Sandbox {
     pub write: Option<Vec<PathBuf>>,
     /// How far the network is open.
     pub network: Network,
+    /// What it does not see, wherever that is.
+    pub hide: Vec<PathBuf>,
     /// How many files each process may have open.
     pub open_files: Option<usize>,
     /// How large files may become, in bytes.
@@ -222,11 +228,15 @@ impl Sandbox {
         // Who reads little does not change everything.
         let write = paths(|layer| &layer.write).or_else(|| (!writes_all || read.is_some()).then(Vec::new));
         let network = counting.iter().rev().find_map(|layer| layer.value.network.clone());
+        // No preset shows what a table hides.
+        let hiding = layers.iter().rev().find_map(|layer| layer.value.hide.as_ref().map(|hide| (hide, &layer.origin)));
+        let hide = hiding.map(|(hide, origin)| hide.iter().map(|path| whole(path, origin, environment)).collect());
         let last = |key: fn(&SandboxLayer) -> Option<usize>| layers.iter().rev().find_map(|layer| key(&layer.value));
         Some(Self {
             preset,
             read,
             write,
+            hide: hide.unwrap_or_default(),
             network: network.unwrap_or(if reaches_all { Network::On } else { Network::Off }),
             open_files: last(|layer| layer.open_files),
             file_size: last(|layer| layer.file_size),
@@ -242,6 +252,7 @@ impl Sandbox {
             read: None,
             write: Some(Vec::new()),
             network: Network::Off,
+            hide: Vec::new(),
             open_files: None,
             file_size: None,
             is_required: true,
@@ -261,7 +272,7 @@ impl Sandbox {
 
     /// Whether it closes anything that could be reached.
     pub fn limits_access(&self) -> bool {
-        self.read.is_some() || self.write.is_some() || self.network != Network::On
+        self.read.is_some() || self.write.is_some() || self.network != Network::On || !self.hide.is_empty()
     }
 
     /// It as a line of hostler.toml, with another folder in `read` or `write`, or with the network. A preset there would end what the tool's
@@ -295,6 +306,10 @@ impl Sandbox {
         if *wanted != if network { Network::On } else { Network::Off } {
             parts.push(format!("network = {}", wanted.written()));
         }
+        if !self.hide.is_empty() {
+            let hidden: Vec<String> = self.hide.iter().map(|path| quoted(path)).collect();
+            parts.push(format!("hide = [{}]", hidden.join(", ")));
+        }
         parts.extend(self.open_files.map(|most| format!("open_files = {most}")));
         parts.extend(self.file_size.map(|most| format!("file_size = {most}")));
         if self.is_required {
@@ -318,9 +333,10 @@ impl Sandbox {
             Some(paths) => format!("writes temporary files, {}", list(paths)),
         };
         let network = self.network.shown();
+        let hides = if self.hide.is_empty() { String::new() } else { format!("; hides {}", list(&self.hide)) };
         let required = if self.is_required { "; required" } else { "" };
         let word = self.preset.map(|preset| format!("{}: ", preset.word())).unwrap_or_default();
-        format!("{word}{reads}; {writes}; {network}{required}")
+        format!("{word}{reads}; {writes}; {network}{hides}{required}")
     }
 }
 

@@ -14,6 +14,10 @@ use crate::threads::blocking_or_here;
 
 /// The words of `EACCES`, which the wall around files answers.
 const FILES: &str = "Permission denied";
+/// The words of `EROFS`: attributes of files that it may not change.
+const READ_ONLY: &str = "Read-only file system";
+/// The words of `ENOENT`, which hidden files answer as well.
+const ABSENT: &str = "No such file or directory";
 /// The words of `EPERM`, which the filter of system calls answers.
 const SYSTEM_CALLS: &str = "Operation not permitted";
 /// What else is said where a socket could not be opened.
@@ -55,8 +59,11 @@ fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
     } else if let Some(sandbox) = with_hosts.filter(|_| wants_network) {
         let what = "has a network with chosen hosts alone, which are reached through the proxy that HTTPS_PROXY names; it did not use that";
         (Blocked::Network, sandbox, what.to_owned(), None)
-    } else if has(FILES) {
-        let path = said.iter().find_map(|text| path_after(text, FILES))?;
+    } else if let Some((sandbox, hidden)) = said.iter().find_map(|text| hidden_by(text, sandboxes)) {
+        let what = format!("hides {}. If it should see that, leave it out of `hide`", hidden.display());
+        (Blocked::Files, sandbox, what, None)
+    } else if let Some(words) = [FILES, READ_ONLY].into_iter().find(|words| has(words)) {
+        let path = said.iter().find_map(|text| path_after(text, words))?;
         let (sandbox, need) = closed_to(sandboxes, &path, entry)?;
         (Blocked::Files, sandbox, format!("does not let it reach {}", path.display()), Some(need))
     } else if has(SYSTEM_CALLS) {
@@ -103,6 +110,17 @@ fn closed_host<'s>(text: &str, sandboxes: &'s [Sandbox]) -> Option<(HostPattern,
         Network::Off | Network::On => false,
     };
     Some((host, sandboxes.iter().find(closes)?))
+}
+
+/// The sandbox that hides the path of which a text says that it does not exist, and what it hides: the same whether it exists or not.
+fn hidden_by<'s>(text: &str, sandboxes: &'s [Sandbox]) -> Option<(&'s Sandbox, &'s Path)> {
+    let path = path_after(text, ABSENT)?;
+    let hides = |sandbox: &'s Sandbox| {
+        let real = |hidden: &Path| hidden.canonicalize().is_ok_and(|real| path.starts_with(real));
+        let covers = |hidden: &&PathBuf| path.starts_with(hidden) || real(hidden);
+        Some((sandbox, sandbox.hide.iter().find(covers)?.as_path()))
+    };
+    sandboxes.iter().find_map(hides)
 }
 
 /// The path in quotes behind some words: `Permission denied: '/x'`; or the one before them: `cat: /x: Permission denied`.

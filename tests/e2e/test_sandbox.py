@@ -329,6 +329,42 @@ class Sandboxes(unittest.TestCase):
         self.assertEqual(self.value("a.f"), 1)
         self.assertTrue(mark.exists(), "without a sandbox it runs")
 
+    def test_what_is_hidden_is_not_seen(self):
+        self.needs("hidden files")
+        write_tool(self.tools, "a", "import os, pathlib\n\ndef read(path: str) -> str:\n    return pathlib.Path(path).read_text()\n\n"
+                   "def names(path: str) -> list[str]:\n    return sorted(os.listdir(path))\n\n"
+                   "def change(path: str) -> None:\n    os.chmod(path, 0o777)\n")
+        home = self.secret.parent.resolve()
+        (home / "keys").mkdir()
+        (home / "keys" / "id").write_text("canary")
+        for sandbox in ('{ preset = "reader", hide = ["$HOME/keys", "$HOME/secret"] }', '{ hide = ["$HOME/keys", "$HOME/secret"] }',
+                        '{ preset = "pure", read = ["$HOME"], hide = ["$HOME/keys", "$HOME/secret"] }'):
+            with self.subTest(sandbox):
+                self.configure(f"[tool.a]\nsandbox = {sandbox}\n")
+                self.assertEqual(self.value("a.names", f"path={home}"), ["keys", "secret"])
+                self.assertEqual(self.value("a.names", f"path={home}/keys"), [])
+                self.assertEqual(self.value("a.read", f"path={home}/secret"), "")
+                error = self.error("a.read", f"path={home}/keys/id")
+                self.assertEqual(error["details"]["blocked"], "files", error)
+                self.assertIn(f"hides {home}/keys", error["message"])
+                self.assertNotIn("canary", json.dumps(error))
+        self.configure('[sandbox]\nhide = ["$HOME/keys"]\n[tool.a]\nsandbox = "reader"\n')
+        self.assertEqual(self.value("a.names", f"path={home}/keys"), [], "no preset shows it")
+        self.configure('[sandbox]\nhide = ["$HOME/keys"]\n[tool.a]\nsandbox = { hide = [] }\n')
+        self.assertEqual(self.value("a.names", f"path={home}/keys"), ["id"])
+        self.configure(f'[tool.a]\nsandbox = {{ write = ["{self.folder}/state"] }}\n')
+        error = self.error("a.change", f"path={home}/secret")
+        self.assertEqual(error["details"]["blocked"], "files", error)
+        self.assertIn(f'write = ["{self.folder.resolve()}/state", "{home}/secret"]', error["message"])
+        self.assertIsNone(self.error("a.change", f"path={self.folder}/state"))
+        self.configure(f'[tool.a]\nsandbox = {{ hide = ["{self.tools}"] }}\n')
+        self.assertIn("which it needs to run", self.error("a.names", "path=/")["message"])
+
+    def needs(self, layer):
+        found = run("doctor", "--offline", env=self.env, cwd=self.folder).stdout
+        if layer not in found.split("no walls for")[0]:
+            self.skipTest(f"this system has no walls for {layer}: it gives processes no namespaces")
+
     def test_what_a_sandbox_is_can_be_seen(self):
         write_tool(self.tools, "a", "def f() -> int:\n    return 1\n")
         write_tool(self.tools, "b", "def f() -> int:\n    return 1\n")

@@ -17,11 +17,13 @@ pub enum Layer {
     Signals,
     /// A network that has chosen hosts alone.
     Hosts,
+    /// Files that are not seen.
+    Hiding,
 }
 
 impl Layer {
     /// Every layer.
-    pub(super) const ALL: [Self; 4] = [Self::Files, Self::SystemCalls, Self::Signals, Self::Hosts];
+    pub(super) const ALL: [Self; 5] = [Self::Files, Self::SystemCalls, Self::Signals, Self::Hosts, Self::Hiding];
 
     /// Its word in lists.
     pub fn word(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Layer {
             Self::SystemCalls => "network and system calls",
             Self::Signals => "signals",
             Self::Hosts => "chosen hosts",
+            Self::Hiding => "hidden files",
         }
     }
 
@@ -40,7 +43,8 @@ impl Layer {
             Self::Files => landlock_version() >= 3,
             Self::Signals => landlock_version() >= 6,
             Self::SystemCalls => has_filters(),
-            Self::Hosts => has_namespaces(),
+            Self::Hosts => has_networks(),
+            Self::Hiding => has_mounts(),
         }
     }
 
@@ -51,17 +55,18 @@ impl Layer {
             Self::SystemCalls => "seccomp",
             Self::Signals => "Landlock, Linux 6.12",
             Self::Hosts => "user and network namespaces",
+            Self::Hiding => "user and mount namespaces",
         }
     }
 }
 
 /// Every layer, and by what this system enforces it; `None` where it does not.
-pub fn layers() -> [(Layer, Option<String>); 4] {
+pub fn layers() -> [(Layer, Option<String>); 5] {
     Layer::ALL.map(|layer| {
         let by = match layer {
             Layer::Files | Layer::Signals => format!("Landlock {}", landlock_version()),
             Layer::SystemCalls => "seccomp".to_owned(),
-            Layer::Hosts => "namespaces".to_owned(),
+            Layer::Hosts | Layer::Hiding => "namespaces".to_owned(),
         };
         (layer, layer.is_here().then_some(by))
     })
@@ -95,12 +100,15 @@ fn has_filters() -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn has_namespaces() -> bool {
-    super::namespaces::are_supported()
+use super::namespaces::{has_mounts, has_networks};
+
+#[cfg(not(target_os = "linux"))]
+fn has_networks() -> bool {
+    false
 }
 
 #[cfg(not(target_os = "linux"))]
-fn has_namespaces() -> bool {
+fn has_mounts() -> bool {
     false
 }
 

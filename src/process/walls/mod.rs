@@ -10,6 +10,10 @@ mod layers;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
+mod own_mounts;
+#[cfg(target_os = "linux")]
+mod own_network;
+#[cfg(target_os = "linux")]
 mod prepared;
 mod programs;
 #[cfg(target_os = "linux")]
@@ -22,6 +26,7 @@ mod tests;
 #[cfg(not(target_os = "linux"))]
 mod unavailable;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -51,6 +56,8 @@ pub struct Walls {
     pub own: Vec<Own>,
     /// Where interpreters are looked for, and whose home it is.
     pub environment: Environment,
+    /// Files and folders that it does not see.
+    pub hidden: Vec<PathBuf>,
     /// How many files each of its processes may have open.
     pub open_files: Option<u64>,
     /// How large the files that it writes may become, in bytes.
@@ -103,6 +110,7 @@ impl Walls {
             access: all,
             own,
             environment: environment.clone(),
+            hidden: sandboxes.iter().flat_map(|one| one.hide.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
             open_files: least(|one| one.open_files),
             file_size: least(|one| one.file_size),
             is_required: sandboxes.iter().any(|one| one.is_required),
@@ -113,7 +121,17 @@ impl Walls {
 
     /// Whether they limit files or the network, and not only amounts.
     pub fn limit_access(&self) -> bool {
-        !self.access.is_empty()
+        !self.access.is_empty() || !self.hidden.is_empty()
+    }
+
+    /// The folders and files that it may change: what lies in a folder of each access. Empty, if those are all or none.
+    #[cfg(target_os = "linux")]
+    fn writable(&self) -> Vec<PathBuf> {
+        let lists: Vec<&Vec<PathBuf>> = self.access.iter().filter_map(|access| access.write.as_ref()).collect();
+        let is_in_all = |path: &&PathBuf| lists.iter().all(|list| list.iter().any(|folder| path.starts_with(folder)));
+        let common: BTreeSet<PathBuf> = lists.iter().copied().flatten().filter(is_in_all).cloned().collect();
+        let has_all = common.iter().any(|folder| folder.parent().is_none());
+        if has_all { Vec::new() } else { common.into_iter().collect() }
     }
 
     /// Whether the network is closed.
@@ -137,22 +155,24 @@ impl Walls {
             Layer::Files => self.access.iter().any(Access::limits_files),
             Layer::SystemCalls | Layer::Signals => self.limit_access(),
             Layer::Hosts => self.hosts().is_some(),
+            Layer::Hiding => !self.hidden.is_empty(),
         };
-        Layer::ALL.into_iter().filter(|layer| !layer.is_here() && needs(layer)).collect()
+        Layer::ALL.into_iter().filter(|layer| needs(layer) && !layer.is_here()).collect()
     }
 
     /// Whether they name files or folders. Those of a preset are the system's and the program's own.
     #[cfg(target_os = "linux")]
     fn name_paths(&self) -> bool {
         let lists = self.access.iter().flat_map(|access| access.read.iter().chain(&access.write));
-        lists.into_iter().any(|list| !list.is_empty())
+        !self.hidden.is_empty() || lists.into_iter().any(|list| !list.is_empty())
     }
 
     /// Whether nothing starts within them on this system.
     pub fn are_refused(&self) -> bool {
         let missing = self.missing();
-        // A network that is open for all hosts is no substitute for one that is open for some.
-        !missing.is_empty() && (self.is_required || missing.contains(&Layer::Hosts))
+        // A network that is open for all hosts is no substitute for one that is open for some, nor a file that is seen for a hidden one.
+        let has_no_substitute = |layer: &Layer| matches!(layer, Layer::Hosts | Layer::Hiding);
+        !missing.is_empty() && (self.is_required || missing.iter().any(has_no_substitute))
     }
 
     /// Whether it gets a private folder for temporary files.

@@ -1,77 +1,50 @@
-//! A network of a process's own, with one way out: a socket that hostler's proxy listens at.
-//!
-//! The process makes a user and a network namespace between fork and exec. The network has nothing but the process's own loopback
-//! device, and a socket that listens there. That socket is passed to hostler, and accepts there what is connected to it inside.
+//! Namespaces of a process's own, made between fork and exec: a network, and mounts. Without privileges that takes a namespace of users, in
+//! which the process stays who it is.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, write};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 use rustix::process::{DumpableBehavior, dumpable_behavior, getegid, geteuid, set_dumpable_behavior};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::process::descriptors::{receive, send};
+use super::own_mounts::OwnMounts;
+use super::own_network::OwnNetwork;
 use crate::process::keeper;
 
-/// Where the socket listens. Nothing else is in that network.
-const PROXY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128);
-
-/// `IFF_UP`.
-const UP: libc::c_short = 1;
-
-/// How many connections may wait to be accepted.
-const WAITING: i32 = 128;
-
-/// The variables by which programs find their proxy. Some know the small ones only.
-pub(super) const PROXIES: [&str; 6] =
-    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-
-/// What a process needs to make its network, prepared before the fork.
-pub(super) struct OwnNetwork {
+/// The namespaces of a process, prepared before the fork.
+pub(super) struct Namespaces {
     /// The lines by which the process stays the user and the group that it is.
     users: String,
     groups: String,
-    report: UnixStream,
+    network: Option<OwnNetwork>,
+    mounts: Option<OwnMounts>,
 }
 
-/// Where the socket of a process arrives.
-#[derive(Debug)]
-pub(super) struct Door(UnixStream);
-
-impl OwnNetwork {
-    pub fn new() -> io::Result<(Self, Door)> {
-        let (report, door) = UnixStream::pair()?;
-        door.set_nonblocking(true)?;
+impl Namespaces {
+    pub fn of(network: Option<OwnNetwork>, mounts: Option<OwnMounts>) -> Option<Self> {
         let line = |id: u32| format!("{id} {id} 1\n");
         let (users, groups) = (line(geteuid().as_raw()), line(getegid().as_raw()));
-        Ok((Self { users, groups, report }, Door(door)))
+        (network.is_some() || mounts.is_some()).then_some(Self { users, groups, network, mounts })
     }
 
-    /// The address of the proxy, as the process sees it.
-    pub fn proxy() -> String {
-        format!("http://{PROXY}")
-    }
-
-    /// Makes the network. Called between fork and exec.
-    pub fn enter(&self) -> io::Result<()> {
+    /// Makes them. Called between fork and exec.
+    pub fn enter(&mut self) -> io::Result<()> {
+        let mut kinds = UnshareFlags::NEWUSER;
+        kinds.set(UnshareFlags::NEWNET, self.network.is_some());
+        kinds.set(UnshareFlags::NEWNS, self.mounts.is_some());
         // SAFETY: this process has one thread, and keeps its table of files.
         #[expect(unsafe_code, reason = "argued above")]
         unsafe {
-            unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)?;
+            unshare_unsafe(kinds)?;
         }
         self.keep_ids()?;
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        raise_loopback(&socket)?;
-        bind(&socket, &PROXY)?;
-        listen(&socket, WAITING)?;
-        send(&self.report, b"1", &[socket.as_fd()])
+        self.network.iter().try_for_each(OwnNetwork::set_up)?;
+        self.mounts.iter_mut().try_for_each(OwnMounts::set_up)
     }
 
     /// The files belong to root where a process may not be looked into, as a copy of hostler may not: for these writes it may. Who could
@@ -93,44 +66,34 @@ impl OwnNetwork {
     }
 }
 
-/// Switches the loopback device on.
-fn raise_loopback(socket: &OwnedFd) -> io::Result<()> {
-    // SAFETY: zeros are a valid request, and its first bytes become a name that ends with a zero.
-    #[expect(unsafe_code, reason = "the request is a C structure; argued above")]
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = from.cast_signed() as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags = UP;
-    // SAFETY: the request outlives the call, and has the layout that the kernel reads.
-    #[expect(unsafe_code, reason = "the request has no wrapper; argued above")]
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-impl Door {
-    /// The socket of a process that has started.
-    pub fn socket(self) -> io::Result<TcpListener> {
-        let (_, files) = receive(&self.0, &mut [0])?;
-        let socket = files.into_iter().next().ok_or_else(|| io::Error::other("its network has no way out"))?;
-        Ok(socket.into())
-    }
-}
-
-/// Whether a process can make such a network here. One tries it, and starts nothing.
-pub(super) fn are_supported() -> bool {
-    static ARE_SUPPORTED: LazyLock<bool> = LazyLock::new(|| {
-        let Ok((network, _door)) = OwnNetwork::new() else { return false };
-        let _open = keeper::open_for_starts();
-        let mut command = Command::new("/");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let end = Errno::CANCELED.raw_os_error();
-        // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
-        #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
-        unsafe {
-            command.pre_exec(move || network.enter().and(Err(io::Error::from_raw_os_error(end))));
-        }
-        command.spawn().is_err_and(|error| error.raw_os_error() == Some(end))
+/// Whether a process can have a network of its own here.
+pub(super) fn has_networks() -> bool {
+    static HAS_NETWORKS: LazyLock<bool> = LazyLock::new(|| {
+        OwnNetwork::new().is_ok_and(|(network, _door)| can_enter(Namespaces::of(Some(network), None)))
     });
-    *ARE_SUPPORTED
+    *HAS_NETWORKS
+}
+
+/// Whether a process can have mounts of its own here.
+pub(super) fn has_mounts() -> bool {
+    static HAS_MOUNTS: LazyLock<bool> = LazyLock::new(|| {
+        let root = Path::new("/");
+        can_enter(Namespaces::of(None, OwnMounts::new(&[], Some(&[root.to_owned()]), root)))
+    });
+    *HAS_MOUNTS
+}
+
+/// Whether a process can make such namespaces. One tries it, and starts nothing.
+fn can_enter(namespaces: Option<Namespaces>) -> bool {
+    let Some(mut namespaces) = namespaces else { return false };
+    let _open = keeper::open_for_starts();
+    let mut command = Command::new("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let end = Errno::CANCELED.raw_os_error();
+    // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
+    #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
+    unsafe {
+        command.pre_exec(move || namespaces.enter().and(Err(io::Error::from_raw_os_error(end))));
+    }
+    command.spawn().is_err_and(|error| error.raw_os_error() == Some(end))
 }

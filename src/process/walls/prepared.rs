@@ -11,7 +11,9 @@ use std::sync::Arc;
 use seccompiler::BpfProgram;
 
 use super::layers::{self, Layer};
-use super::namespaces::{Door, OwnNetwork, PROXIES};
+use super::namespaces::{Namespaces, has_mounts};
+use super::own_mounts::OwnMounts;
+use super::own_network::{Door, OwnNetwork, PROXIES};
 use super::system_calls::{self, Closing};
 use super::temporary::PrivateFolder;
 use super::{Access, Walls, files};
@@ -26,8 +28,7 @@ pub(in crate::process) struct Prepared {
     limits_access: bool,
     rulesets: Vec<OwnedFd>,
     filters: &'static [BpfProgram],
-    /// A network of its own.
-    network: Option<OwnNetwork>,
+    namespaces: Option<Namespaces>,
     around: Surroundings,
 }
 
@@ -59,14 +60,18 @@ impl Prepared {
             return Err(io::Error::other(layers::lacking(&missing)));
         }
         let within = launch.temporary().to_owned();
-        let made = move || Self::new(&walls, &missing, &within);
+        let directory = launch.directory.clone().or_else(|| std::env::current_dir().ok());
+        let directory = directory.unwrap_or_else(|| PathBuf::from("/"));
+        // Asked for here: it starts a process.
+        let writable = Some(walls.writable()).filter(|writable| !writable.is_empty() && has_mounts());
+        let made = move || Self::new(&walls, &missing, &within, Mounted { writable, directory });
         if launch.walls.iter().any(|walls| walls.name_paths()) {
             return blocking_or_here(made).await.map(Some);
         }
         made().map(Some)
     }
 
-    fn new(walls: &Walls, missing: &[Layer], within: &Path) -> io::Result<Self> {
+    fn new(walls: &Walls, missing: &[Layer], within: &Path, mounted: Mounted) -> io::Result<Self> {
         let private = if walls.need_private_folder() { Some(PrivateFolder::create(within)?) } else { None };
         let paths = walls.own.iter().flat_map(|own| own.paths(&walls.environment));
         let own: Vec<PathBuf> = paths.collect::<BTreeSet<_>>().into_iter().collect();
@@ -97,27 +102,31 @@ impl Prepared {
         };
         let most = (walls.open_files, walls.file_size);
         let around = Surroundings { private, way_out, proxy: None };
-        Ok(Self { most, limits_access, rulesets, filters, network, around })
+        let private = around.private.as_ref().map(PrivateFolder::path);
+        let namespaces = Namespaces::of(network, mounted.mounts(&walls.hidden, &own, private)?);
+        Ok(Self { most, limits_access, rulesets, filters, namespaces, around })
     }
 
-    /// Makes a program leave the network that it shares. Before everything else that it does to itself: the signal at the death of its
-    /// parent, which it asks for, would be forgotten.
+    /// Makes a program leave the namespaces that it shares. Before everything else that it does to itself: the signal at the death of its
+    /// parent, which it asks for, would be forgotten, and a domain over files forbids mounts.
     pub fn depart(&mut self, command: &mut Command) {
-        let Some(network) = self.network.take() else { return };
-        for variable in PROXIES {
-            command.env(variable, OwnNetwork::proxy());
+        let Some(mut namespaces) = self.namespaces.take() else { return };
+        if self.around.way_out.is_some() {
+            for variable in PROXIES {
+                command.env(variable, OwnNetwork::proxy());
+            }
+            command.env_remove("NO_PROXY").env_remove("no_proxy").env("NODE_USE_ENV_PROXY", "1");
         }
-        command.env_remove("NO_PROXY").env_remove("no_proxy").env("NODE_USE_ENV_PROXY", "1");
         // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
         #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
         unsafe {
-            command.pre_exec(move || network.enter());
+            command.pre_exec(move || namespaces.enter());
         }
     }
 
     /// Makes a program start within them.
     pub fn surround(self, command: &mut Command) -> Surroundings {
-        let Self { most: (open_files, file_size), limits_access, rulesets, filters, network: _, around } = self;
+        let Self { most: (open_files, file_size), limits_access, rulesets, filters, namespaces: _, around } = self;
         if let Some(private) = &around.private {
             for variable in ["TMPDIR", "TMP", "TEMP"] {
                 command.env(variable, private.path());
@@ -137,5 +146,35 @@ impl Prepared {
             command.pre_exec(enter);
         }
         around
+    }
+}
+
+/// What mounts of its own a process needs.
+struct Mounted {
+    /// The folders that it may write to, if the attributes of all other files are to be kept.
+    writable: Option<Vec<PathBuf>>,
+    directory: PathBuf,
+}
+
+impl Mounted {
+    /// Those mounts, if it needs some. What it needs to run cannot be hidden from it.
+    fn mounts(self, hidden: &[PathBuf], own: &[PathBuf], private: Option<&Path>) -> io::Result<Option<OwnMounts>> {
+        let Self { writable, directory } = self;
+        if writable.is_none() && hidden.is_empty() {
+            return Ok(None);
+        }
+        let hidden: Vec<PathBuf> = hidden.iter().flat_map(|path| path.canonicalize()).collect();
+        let covers = |path: &&Path| {
+            let real = path.canonicalize().ok();
+            hidden.iter().any(|hidden| real.as_ref().is_some_and(|real| real.starts_with(hidden)))
+        };
+        if let Some(needed) = own.iter().map(PathBuf::as_path).chain(private).find(covers) {
+            let what = format!("its sandbox hides {}, which it needs to run; hide less", needed.display());
+            return Err(io::Error::other(what));
+        }
+        let writable =
+            writable.map(|folders| folders.into_iter().chain(private.map(Path::to_owned)).collect::<Vec<_>>());
+        let mounts = OwnMounts::new(&hidden, writable.as_deref(), &directory);
+        mounts.map(Some).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
     }
 }

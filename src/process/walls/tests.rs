@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Access, Own, Walls};
+use super::{Access, Layer, Own, Walls};
 use crate::config::sandbox::Network;
 use crate::process::{Finished, Launch, run};
 
@@ -32,7 +32,15 @@ impl Place {
     }
 
     async fn within(&self, walls: Walls, script: &str) -> Finished {
-        let launch = Launch::new("/bin/sh").args(["-c", script]).within(self.at(""));
+        self.started(walls, "", script).await
+    }
+
+    async fn within_directory(&self, access: Access, directory: &str, script: &str) -> Finished {
+        self.started(Walls { access: vec![access], ..Walls::default() }, directory, script).await
+    }
+
+    async fn started(&self, walls: Walls, directory: &str, script: &str) -> Finished {
+        let launch = Launch::new("/bin/sh").args(["-c", script]).within(self.at(directory));
         run(&launch.with_walls(Some(Arc::new(walls))), Duration::from_secs(20), |_| {}).await.unwrap()
     }
 
@@ -41,8 +49,9 @@ impl Place {
     }
 }
 
+/// Whether this system has those that need no namespaces.
 fn has_walls() -> bool {
-    super::layers().iter().all(|(_, here)| here.is_some())
+    [Layer::Files, Layer::SystemCalls, Layer::Signals].into_iter().all(Layer::is_here)
 }
 
 #[tokio::test]
@@ -105,6 +114,24 @@ async fn attributes_change_only_where_files_may() {
     assert!(place.shell(nowhere.clone(), unchanged).await.succeeded(), "it is ignored");
     assert!(!place.shell(nowhere, "truncate -s 0 closed/file").await.succeeded());
     assert!(place.shell(place.pure(), "chmod 600 write/file && touch write/file").await.succeeded());
+    if Layer::Hiding.is_here() {
+        let writes = || Access { write: Some(vec![place.at("write")]), ..Access::FULL };
+        for change in
+            ["chmod 777 closed/file", "touch -d 2001-01-01 closed/file", "chmod 777 read", "ln closed/file closed/link"]
+        {
+            let done = place.shell(writes(), change).await;
+            assert!(
+                !done.succeeded() && done.stderr.contains("Read-only") || done.stderr.contains("denied"),
+                "{change}: {done:?}"
+            );
+        }
+        let inside =
+            "cd write && chmod 600 file && echo x > file && mkdir d && chmod 700 d && rmdir d && chmod 700 $TMPDIR";
+        let done = place.shell(writes(), inside).await;
+        assert!(done.succeeded(), "{done:?}");
+        let done = place.within_directory(writes(), "write", "chmod 600 file && echo x > file").await;
+        assert!(done.succeeded(), "it begins in the folder that it may write to: {done:?}");
+    }
 }
 
 #[tokio::test]
@@ -160,7 +187,7 @@ async fn a_file_that_does_not_answer_keeps_only_its_own_process_waiting() {
 
 #[tokio::test]
 async fn chosen_hosts_are_reached_through_the_proxy_alone() {
-    if !has_walls() {
+    if !has_walls() || !Layer::Hosts.is_here() {
         return;
     }
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -188,4 +215,60 @@ async fn chosen_hosts_are_reached_through_the_proxy_alone() {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let expected = format!("{user} {group} http://127.0.0.1:3128 ConnectionRefusedError\n['lo']\nhello\n403\n");
     assert_eq!(done.stdout, expected, "{}", done.stderr);
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_empty_from_wherever_it_is_looked_at() {
+    let place = Place::new();
+    if !has_walls() || !Layer::Hiding.is_here() {
+        return;
+    }
+    fs::write(place.at("read/.env"), "secret").unwrap();
+    std::os::unix::fs::symlink(place.at("closed"), place.at("link")).unwrap();
+    let walls = |access: Access| Walls {
+        access: vec![access],
+        hidden: vec![place.at("link"), place.at("read/.env"), place.at("absent")],
+        ..Walls::default()
+    };
+    for (script, said) in [
+        ("ls -A closed link; cat read/.env read/file", "closed:\n\nlink:\nread"),
+        ("cd closed && ls -A; cat ../closed/file", ""),
+        ("cat /proc/self/root$PWD/closed/file", ""),
+        ("cat /proc/self/cwd/read/.env", ""),
+        ("mv closed other; cat other/file; rmdir closed", ""),
+        ("umount closed; umount read/.env; cat read/.env", ""),
+        ("unshare -Urm umount closed; cat closed/file", ""),
+        ("echo x > closed/new || echo no", "no\n"),
+    ] {
+        for access in [Access::FULL, Access { write: Some(vec![place.at("")]), ..Access::FULL }] {
+            let done = place.within(walls(access), script).await;
+            assert_eq!(done.stdout, said, "{script}: {}", done.stderr);
+        }
+        assert_eq!(fs::read_to_string(place.at("closed/file")).unwrap(), "closed");
+    }
+    let done = place.started(walls(Access::FULL), "closed", "ls -A; cat file; pwd").await;
+    assert_eq!(
+        done.stdout.trim_end(),
+        place.at("closed").display().to_string(),
+        "it begins in a hidden folder: {done:?}"
+    );
+    // A mark of this process's mounts: nothing of it is seen outside.
+    assert!(!fs::read_to_string("/proc/self/mountinfo").unwrap().contains("hidden"));
+}
+
+#[tokio::test]
+async fn what_a_program_needs_cannot_be_hidden() {
+    let place = Place::new();
+    if !has_walls() || !Layer::Hiding.is_here() {
+        return;
+    }
+    let walls = Walls {
+        access: vec![place.pure()],
+        own: vec![Own::Path(place.at("read/file"))],
+        hidden: vec![place.at("")],
+        ..Walls::default()
+    };
+    let launch = Launch::new("/bin/true").with_walls(Some(Arc::new(walls)));
+    let error = run(&launch, Duration::from_secs(20), |_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("which it needs to run"), "{error}");
 }
