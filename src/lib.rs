@@ -120,6 +120,7 @@ pub mod bench {
 
     pub use crate::call::{EventFilter, EventKind, Watch, record_ends, validate_arguments};
     pub use crate::discovery::read_bytes;
+    #[cfg(target_os = "linux")]
     pub use crate::egress::bench::Proxying;
     pub use crate::journal::bench::{leave, recovery};
     pub use crate::pep723::{blocks, decode, read as read_header};

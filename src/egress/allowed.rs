@@ -6,6 +6,9 @@ use std::net::IpAddr;
 use super::addresses::{contains, is_private};
 use crate::config::hosts::{HostPattern, Hosts};
 
+/// What the proxy says first where it refuses; the host and its port follow.
+pub const CLOSED: &str = "Closed by the sandbox: ";
+
 /// The hosts that may be reached: each of these lists has to have them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedHosts(pub Vec<Vec<HostPattern>>);

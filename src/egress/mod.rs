@@ -2,12 +2,15 @@
 
 mod addresses;
 mod allowed;
-#[cfg(feature = "bench")]
+#[cfg(all(feature = "bench", target_os = "linux"))]
 pub mod bench;
+#[cfg(target_os = "linux")]
 mod proxy;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;
 
 pub use addresses::{contains, is_private};
-pub use allowed::AllowedHosts;
-pub use proxy::{CLOSED, Proxy};
+pub use allowed::{AllowedHosts, CLOSED};
+#[cfg(target_os = "linux")]
+pub use proxy::Proxy;

@@ -25,11 +25,8 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::allowed::{AllowedHosts, Refusal};
+use super::allowed::{AllowedHosts, CLOSED, Refusal};
 use crate::threads::blocking;
-
-/// What the reason of a refusal begins with; the host and its port follow.
-pub const CLOSED: &str = "Closed by the sandbox: ";
 
 /// How many connections a process may have at once. Others wait.
 const MOST: usize = 128;

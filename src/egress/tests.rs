@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use super::allowed::{AllowedHosts, Refusal};
-use super::proxy::{CLOSED, Proxy};
+use super::allowed::{AllowedHosts, CLOSED, Refusal};
+use super::proxy::Proxy;
 
 fn lists(lists: &[&[&str]]) -> AllowedHosts {
     AllowedHosts(lists.iter().map(|list| list.iter().map(|text| text.parse().unwrap()).collect()).collect())

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::sources::KeptSources;
@@ -20,7 +20,8 @@ use crate::config::environment::state;
 use crate::process::is_broken;
 use crate::threads::blocking;
 
-/// The kinds of file systems on which locks and shared memory of several machines do not hold what the store and the spool need.
+/// The kinds of file systems, by their numbers, on which locks and shared memory of several machines do not hold what the store and the spool need.
+#[cfg(target_os = "linux")]
 const OF_OTHERS: [(i64, &str); 4] = [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x0102_1997, "9P")];
 
 /// Why there is no journal.
@@ -134,12 +135,24 @@ impl Place {
         let folder = self.spools(key);
         let failed = |source| PlaceError::System { path: folder.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-        let kind = statfs(&folder).map_err(io::Error::from).map_err(failed)?.f_type;
-        match OF_OTHERS.iter().find(|(number, _)| *number == kind) {
-            Some((_, kind)) => Err(PlaceError::Remote { folder, kind }),
+        match of_others(&folder).map_err(failed)? {
+            Some(kind) => Err(PlaceError::Remote { folder, kind }),
             None => Ok(folder),
         }
     }
+}
+
+/// The kind of file system that a folder is on, if other machines may change what is there.
+#[cfg(target_os = "linux")]
+fn of_others(folder: &Path) -> io::Result<Option<&'static str>> {
+    let kind = rustix::fs::statfs(folder)?.f_type;
+    Ok(OF_OTHERS.iter().find(|(number, _)| *number == kind).map(|(_, kind)| *kind))
+}
+
+/// Other systems number them otherwise.
+#[cfg(not(target_os = "linux"))]
+fn of_others(_: &Path) -> io::Result<Option<&'static str>> {
+    Ok(None)
 }
 
 /// What is in a folder; nothing if it is not there.

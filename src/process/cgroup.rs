@@ -182,11 +182,6 @@ impl Group {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn own_limits() -> Vec<String> {
-    Vec::new()
-}
-
-#[cfg(not(target_os = "linux"))]
 pub(super) fn end_all_of(_: impl Fn(&super::mark::Run) -> bool) -> usize {
     0
 }

@@ -43,11 +43,19 @@ fn flags() -> SendFlags {
     SendFlags::empty()
 }
 
+/// Files that arrive are not passed on to programs.
+#[cfg(target_os = "linux")]
+const CLOSED_AT_EXEC: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+
+/// It cannot be asked for with the message; nothing is received where sharing is not supported.
+#[cfg(not(target_os = "linux"))]
+const CLOSED_AT_EXEC: RecvFlags = RecvFlags::empty();
+
 /// Receives bytes, and the files that came with them. 0 bytes are the end.
 pub fn receive(socket: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut ancillary, CLOSED_AT_EXEC)?;
     let files = ancillary.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,

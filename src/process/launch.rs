@@ -98,6 +98,7 @@ impl Launch {
     }
 
     /// The folder for temporary files that its variables name.
+    #[cfg(target_os = "linux")]
     pub(super) fn temporary(&self) -> &Path {
         let named = self.env.get(OsStr::new("TMPDIR")).map(Path::new).filter(|path| path.is_absolute());
         named.unwrap_or(Path::new("/tmp"))

@@ -53,6 +53,7 @@ impl Run {
         Some(Self { boot, namespace: namespace()?, pid: pid.as_raw_pid(), started: table::row(pid)?.started })
     }
 
+    #[cfg(any(target_os = "linux", test))]
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let boot = parts.next().filter(|boot| !boot.is_empty())?.to_owned();
@@ -102,6 +103,7 @@ impl Mark {
         Self::parse(std::str::from_utf8(value).ok()?)
     }
 
+    #[cfg(any(target_os = "linux", test))]
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (run, child) = text.rsplit_once(':')?;
         Some(Self { run: Run::parse(run)?, child: child.parse().ok()? })

@@ -14,6 +14,7 @@ mod edges;
 mod env_filter;
 mod exit;
 mod hardening;
+#[cfg(target_os = "linux")]
 mod inherited;
 pub mod keeper;
 mod ladder;
@@ -22,16 +23,20 @@ mod limits;
 mod mark;
 mod outbox;
 mod once;
+#[cfg(target_os = "linux")]
 mod peer;
 mod proc_file;
 mod process_tree;
 mod run;
+#[cfg(target_os = "linux")]
 mod shared_memory;
 mod signals;
 mod stray;
 mod sweep;
 mod table;
 mod trim;
+#[cfg(not(target_os = "linux"))]
+mod unshared;
 mod walls;
 
 pub use boot::{Moment, boot_id};
@@ -43,19 +48,24 @@ pub use edges::{arm, edge, is_broken};
 pub use env_filter::EnvFilter;
 pub use exit::{Exit, PipeEnd};
 pub use hardening::harden;
+#[cfg(target_os = "linux")]
 pub use inherited::{own_inheritance, reset_oom_score};
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, cannot_run, reaches_workers, spawn_when_written, worker_environment};
 pub use limits::{limit_behind, limit_in, too_few_files, without_thread};
 pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
 pub use outbox::{Barrier, Outbox, Writer};
+#[cfg(target_os = "linux")]
 pub use peer::Peer;
 pub use process_tree::reap_orphans;
 pub use run::{Finished, last_word, run, shell_word};
+#[cfg(target_os = "linux")]
 pub use shared_memory::SharedMemory;
 pub use signals::{SignalRelay, Signals, signal_name, survive_notices};
 pub use stray::end_stray;
 pub use sweep::sweep;
 pub use table::{processor_time, resident, resident_alone, started};
 pub use trim::{keep_trimmed, release_text};
+#[cfg(not(target_os = "linux"))]
+pub use unshared::{Peer, SharedMemory, own_inheritance, reset_oom_score};
 pub use walls::{Layer as WallLayer, Own, Walls, layers as wall_layers, private_folders_removed};

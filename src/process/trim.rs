@@ -57,7 +57,7 @@ pub(super) enum Which {
     /// Every file mapping: only for a process with one thread, which cannot unmap one meanwhile.
     All,
     /// The text of the program with this path: unlike a library, it is never unloaded by another thread.
-    TextOf(String),
+    TextOf(#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is released there"))] String),
 }
 
 #[cfg(target_os = "linux")]

@@ -9,12 +9,14 @@ mod files;
 mod layers;
 #[cfg(target_os = "linux")]
 mod namespaces;
+mod own;
 #[cfg(target_os = "linux")]
 mod own_mounts;
 #[cfg(target_os = "linux")]
 mod own_network;
 #[cfg(target_os = "linux")]
 mod prepared;
+#[cfg(target_os = "linux")]
 mod programs;
 #[cfg(target_os = "linux")]
 mod system_calls;
@@ -33,9 +35,9 @@ use std::sync::Arc;
 #[cfg(target_os = "linux")]
 pub(super) use files::version as landlock_version;
 pub use layers::{Layer, layers};
+pub use own::Own;
 #[cfg(target_os = "linux")]
 pub(super) use prepared::{Prepared, Surroundings};
-pub use programs::Own;
 #[cfg(target_os = "linux")]
 pub use temporary::private_folders_removed;
 #[cfg(not(target_os = "linux"))]

@@ -11,34 +11,8 @@ use crate::config::Environment;
 /// An interpreter may be a script as well, as those of version managers are.
 const DEEPEST: usize = 4;
 
-/// Something that a walled process can read in any case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Own {
-    /// A file, or a folder with all that is beneath it.
-    Path(PathBuf),
-    /// The folder of a file.
-    FolderOf(PathBuf),
-    /// An installed program with its libraries.
-    Installation(PathBuf),
-    /// A program: its folder, and its interpreters.
-    Program(PathBuf),
-}
-
-impl Own {
-    /// The files and folders, as they are now.
-    #[cfg(target_os = "linux")]
-    pub(super) fn paths(&self, environment: &Environment) -> Vec<PathBuf> {
-        match self {
-            Self::Path(path) => vec![path.clone()],
-            Self::FolderOf(file) => folder_of(file, environment).into_iter().collect(),
-            Self::Installation(program) => installation_of(program, environment.home().as_deref()),
-            Self::Program(program) => needed_by(program, environment),
-        }
-    }
-}
-
 /// The files and folders that running a program needs: its folder, and its interpreters.
-fn needed_by(program: &Path, environment: &Environment) -> Vec<PathBuf> {
+pub(super) fn needed_by(program: &Path, environment: &Environment) -> Vec<PathBuf> {
     let find = |name: &OsStr| environment.find_program(name);
     folder_of(program, environment)
         .into_iter()
@@ -47,7 +21,7 @@ fn needed_by(program: &Path, environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// The folder that a file is in, whatever links lead there; the file alone, if that is the home folder or one above it.
-fn folder_of(file: &Path, environment: &Environment) -> Option<PathBuf> {
+pub(super) fn folder_of(file: &Path, environment: &Environment) -> Option<PathBuf> {
     let real = file.canonicalize().ok()?;
     let folder = real.parent()?;
     let home = environment.home().map(|home| home.canonicalize().unwrap_or(home));
@@ -73,7 +47,7 @@ const INSTALLED: [&str; 7] = ["bin", "include", "lib", "lib64", "libexec", "pyve
 const MANAGED: [&str; 7] = ["bin", "libexec", "lib", "plugins", "shims", "version", "versions"];
 
 /// The folders of an installed program, by where its file really is: `/opt/x/lib` and its like of `/opt/x/bin/y`; or that file alone.
-fn installation_of(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(super) fn installation_of(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let of = |program: &Path| -> Vec<PathBuf> {
         let parts = match program.parent().and_then(Path::file_name).and_then(OsStr::to_str) {
             Some("bin" | "sbin") => &INSTALLED,
