@@ -26,6 +26,7 @@ use crate::approvals::Approvals;
 use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::config::environment::state;
+use crate::config::value::Word;
 use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::journal::Journal;
@@ -143,10 +144,16 @@ impl CallService {
     pub fn reconfigure(&self, config: Config, tools: Builtins, environments: Environments) {
         let files = tools.files();
         *self.spans.write() = exporter(&config);
+        let (before, now) = (self.config().mode.value, config.mode_in_force());
         self.registry.reconfigure(Arc::new(config), files, |install| {
             self.built_ins.replace(tools);
             self.pools.build_in(environments, install);
         });
+        if before != now.mode {
+            let reason = now.reason.as_deref().unwrap_or("no reason was given");
+            tracing::info!("the mode is {} ({}): {reason}", now.mode.word().to_uppercase(), now.origin);
+            self.watch.mode_changes(self.session, before, &now);
+        }
     }
 
     /// Exports no span from here on. Whether it did before.

@@ -11,7 +11,6 @@ use super::options::SetMode;
 use super::style::{self, Refusal};
 use crate::config::declared_policy::Mode;
 use crate::config::kept_mode::KeptMode;
-use crate::config::origin::Setting;
 use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions};
 use crate::process::{is_below_hostler, is_marked};
@@ -35,35 +34,22 @@ pub(super) fn run(args: &SetMode, wanted: &ConfigOptions, directory: &Path) -> R
 }
 
 fn show(config: &Config, is_json: bool) {
-    let kept = config.kept_mode.as_ref();
-    let of_files = kept.map_or(&config.mode, |(of_files, _)| of_files);
-    let counts_for = config
-        .project()
-        .map_or_else(|| "sessions without a hostler.toml".to_owned(), |file| file.display().to_string());
+    let found = config.mode_in_force();
     if is_json {
-        let kept = kept.map(|(_, kept)| kept);
-        return style::answer_json(&json!({
-            "mode": config.mode.value.word(),
-            "origin": config.mode.origin.to_string(),
-            "counts_for": counts_for,
-            "since_ms": kept.map(|kept| kept.since_ms),
-            "until_ms": kept.and_then(|kept| kept.until_ms),
-            "reason": kept.and_then(|kept| kept.reason.as_deref()),
-            "otherwise": {"mode": of_files.value.word(), "origin": of_files.origin.to_string()},
-        }));
+        return style::answer_json(&json!(found));
     }
-    let mut rows = vec![row("mode", &named(&config.mode)), row("counts for", &counts_for)];
-    if let Some((_, kept)) = kept {
+    let mut rows = vec![row("mode", &named(found.mode, &found.origin)), row("counts for", &found.counts_for)];
+    if let Some((_, kept)) = &config.kept_mode {
         let until = kept.left().map(|left| format!(", for another {}", seconds(left))).unwrap_or_default();
         rows.push(row("set", &format!("{} ago{until}", seconds(kept.age()))));
         rows.extend(kept.reason.iter().map(|reason| row("reason", reason)));
-        rows.push(row("otherwise", &named(of_files)));
+        rows.push(row("otherwise", &named(found.otherwise.mode, &found.otherwise.origin)));
     }
     style::answer(&style::table(&rows, style::terminal_width()));
 }
 
-fn named(mode: &Setting<Mode>) -> String {
-    format!("{} ({})", mode.value.word().to_uppercase(), mode.origin)
+fn named(mode: Mode, origin: &str) -> String {
+    format!("{} ({origin})", mode.word().to_uppercase())
 }
 
 fn row(name: &str, value: &str) -> Vec<String> {

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::declared_policy::Mode;
 use super::environment::{Environment, state};
+use super::origin::Setting;
 use super::private_file::replace;
 
 /// A mode that a person has set.
@@ -25,6 +26,52 @@ pub struct KeptMode {
     /// Why it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// The mode in force, and why.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct ModeInForce {
+    /// The mode.
+    pub mode: Mode,
+    /// What set it: `hostler mode`, or a file and its line.
+    pub origin: String,
+    /// The `hostler.toml` for whose sessions it counts, or what else they have in common.
+    pub counts_for: String,
+    /// When a person set it, in milliseconds since 1970; null if that is not why it is in force.
+    pub since_ms: Option<u64>,
+    /// When it ends by itself, likewise.
+    pub until_ms: Option<u64>,
+    /// Why it was set.
+    pub reason: Option<String>,
+    /// What will be in force when it has ended.
+    pub otherwise: OtherMode,
+}
+
+/// A mode of the configuration.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct OtherMode {
+    /// The mode.
+    pub mode: Mode,
+    /// What set it.
+    pub origin: String,
+}
+
+impl ModeInForce {
+    /// Of a mode in the files, and one that a person has set over it.
+    pub(super) fn of(mode: &Setting<Mode>, kept: Option<&(Setting<Mode>, KeptMode)>, project: Option<&Path>) -> Self {
+        let of_files = kept.map_or(mode, |(of_files, _)| of_files);
+        let kept = kept.map(|(_, kept)| kept);
+        let no_project = || "sessions without a hostler.toml".to_owned();
+        Self {
+            mode: mode.value,
+            origin: mode.origin.to_string(),
+            counts_for: project.map_or_else(no_project, |file| file.display().to_string()),
+            since_ms: kept.map(|kept| kept.since_ms),
+            until_ms: kept.and_then(|kept| kept.until_ms),
+            reason: kept.and_then(|kept| kept.reason.clone()),
+            otherwise: OtherMode { mode: of_files.value, origin: of_files.origin.to_string() },
+        }
+    }
 }
 
 /// Milliseconds since 1970.

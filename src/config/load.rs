@@ -16,7 +16,7 @@ use super::control::ControlSettings;
 use super::declared_policy::{DeclaredPolicy, Mode};
 use super::environment::Environment;
 use super::journal::JournalSettings;
-use super::kept_mode::KeptMode;
+use super::kept_mode::{KeptMode, ModeInForce};
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::sandbox::SandboxLayer;
@@ -173,9 +173,14 @@ impl Config {
         KeptMode::file(&options.environment, project_file(options, directory).as_deref())
     }
 
+    /// Where the mode is kept that a person has set for this configuration.
+    pub fn own_mode_file(&self) -> PathBuf {
+        Self::mode_file(&self.options, &self.directory)
+    }
+
     /// Takes the mode that a person has set. One that cannot be read may be a stricter one.
     fn follow_person(&mut self) -> Result<(), ConfigError> {
-        let file = Self::mode_file(&self.options, &self.directory);
+        let file = self.own_mode_file();
         let kept = KeptMode::read(&file).map_err(|error| ConfigError::Unreadable {
             path: file.display().to_string(),
             error,
@@ -191,6 +196,11 @@ impl Config {
     /// The project's file, whether it is there or not; `None` if there is none.
     pub fn project(&self) -> Option<PathBuf> {
         project_file(&self.options, &self.directory)
+    }
+
+    /// The mode in force, and why.
+    pub fn mode_in_force(&self) -> ModeInForce {
+        ModeInForce::of(&self.mode, self.kept_mode.as_ref(), self.project().as_deref())
     }
 
     /// How long the mode that a person has set still lasts, if it ends by itself.
@@ -223,7 +233,7 @@ impl Config {
             project => files.extend(self.directory.ancestors().map(|folder| folder.join(FILE_NAME)).chain(project)),
         }
         files.extend(self.files.iter().cloned());
-        files.push(Self::mode_file(&self.options, &self.directory));
+        files.push(self.own_mode_file());
         files.sort();
         files.dedup();
         files

@@ -7,7 +7,7 @@ use jsonrpsee::core::RegisterMethodError;
 
 use super::client::Client;
 use super::table::{Server, Table};
-use super::{approvals, calls, document, events, itself, pools, run, sessions, tools};
+use super::{approvals, calls, document, events, itself, mode, pools, run, sessions, tools};
 
 /// Enters all of them.
 pub(super) fn enter(table: &mut impl Table) {
@@ -17,6 +17,7 @@ pub(super) fn enter(table: &mut impl Table) {
     run::enter(table);
     calls::enter(table);
     approvals::enter(table);
+    mode::enter(table);
     events::enter(table);
     pools::enter(table);
     document::enter(table);

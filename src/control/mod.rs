@@ -15,6 +15,7 @@ mod itself;
 mod lines;
 mod message;
 mod methods;
+mod mode;
 mod pages;
 mod pools;
 mod questions;

@@ -58,6 +58,17 @@ pub(super) fn not_saved(source: &dyn std::fmt::Display) -> ErrorObjectOwned {
     error(REFUSED, Code::SystemError.word(), format!("{source}; nothing was decided"))
 }
 
+/// The mode cannot be changed.
+pub(super) fn not_changed(source: &dyn std::fmt::Display) -> ErrorObjectOwned {
+    error(REFUSED, Code::SystemError.word(), format!("the mode cannot be changed: {source}"))
+}
+
+/// The configuration cannot be read any more.
+pub(super) fn unusable(source: &dyn std::fmt::Display) -> ErrorObjectOwned {
+    let message = format!("the mode is changed, and counts once the configuration can be read: {source}");
+    error(REFUSED, Code::SystemError.word(), message)
+}
+
 /// The call goes on, but not here.
 pub(super) fn elsewhere(call: &str) -> ErrorObjectOwned {
     let message = format!(

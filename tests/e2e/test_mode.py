@@ -2,9 +2,11 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 from harness import config_file, environment, eventually, run, scratch, write_tool
+from test_control import Lines
 from wire import Wire, call, request
 
 CHANGED = "notifications/tools/list_changed"
@@ -17,7 +19,10 @@ def set_it(hostler: str, config: str) -> list:
     command = [hostler, "--config", config, "mode", "NORMAL"]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("HOSTLER")}
     done = [subprocess.run(command, capture_output=True, text=True, env=env) for env in (None, plain)]
-    return [[one.returncode, one.stderr] for one in done]
+    asked = '{"jsonrpc": "2.0", "id": 1, "method": "mode.set", "params": {"mode": "normal"}}\\n'
+    serve = [hostler, "--config", config, "serve", "--rpc"]
+    served = [subprocess.run(serve, input=asked, capture_output=True, text=True, env=env) for env in (None, plain)]
+    return [[one.returncode, one.stderr] for one in done] + [[2 * ("may not set the mode" in one.stdout), one.stdout] for one in served]
 '''
 
 
@@ -114,6 +119,44 @@ class Modes(unittest.TestCase):
         for status, said in wire.answer(5)["result"]["structuredContent"]["result"]:
             self.assertEqual(status, 2, said)
         self.assertEqual(self.mode()["mode"], "lockdown")
+
+    def test_programs_set_it_and_hear_of_it(self):
+        wire, control = self.open(), self.rpc()
+        heard = control.value("events.subscribe", {"kinds": ["mode_changed"]})
+        found = control.value("mode.get")
+        self.assertEqual((found["mode"], found["counts_for"]), ("normal", str(self.config.resolve())))
+        found = control.value("mode.set", {"mode": "lockdown", "seconds": 3600, "reason": "a key has leaked"})
+        self.assertEqual((found["mode"], found["reason"], found["otherwise"]["mode"]), ("lockdown", "a key has leaked", "normal"))
+        self.assertAlmostEqual(found["until_ms"] - found["since_ms"], 3_600_000)
+        wire.until(CHANGED)
+        self.assertEqual((self.names(wire), self.mode()["reason"]), (["a_look"], "a key has leaked"))
+        event = self.event(control)
+        self.assertEqual((event["mode"], event["before"], event["reason"]), ("lockdown", "normal", "a key has leaked"))
+        self.assertEqual(control.value("mode.get")["mode"], "lockdown")
+        self.assertEqual(control.value("mode.clear")["mode"], "normal")
+        self.assertEqual(self.event(control)["before"], "lockdown")
+        wire.until(CHANGED)
+        self.assertEqual(self.outcome(wire, "a_change"), "allowed")
+        self.assertTrue(heard)
+        for params in ({"mode": "locked"}, {}, {"mode": "normal", "minutes": 1}, {"mode": "normal", "seconds": -1}):
+            self.assertEqual(control.ask("mode.set", params).data["code"], "INVALID_PARAMS", params)
+
+    def rpc(self):
+        process = subprocess.Popen(
+            [os.environ["HOSTLER_BIN"], "--config", self.config, "--tools", self.tools, "serve", "--rpc"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder, env=self.env, start_new_session=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait, 20)
+        self.addCleanup(process.stdin.close)
+        return Lines(process.stdout, process.stdin)
+
+    def event(self, control):
+        """The next event that the subscription brings."""
+        while not control.others:
+            message = control.next()
+            control.others.extend([message] if "method" in message else [])
+        event = control.others.pop(0)["params"]["result"]
+        return event
 
     def test_what_is_no_mode_or_no_time_is_refused(self):
         for words in (["locked"], ["lockdown", "--for", "0s"], ["--for", "1h"], ["--clear", "normal"]):

@@ -39,6 +39,8 @@ pub enum EventKind {
     WorkerExited,
     /// Tool files were added, changed or removed.
     CatalogueChanged,
+    /// Another mode is in force.
+    ModeChanged,
     /// A client came.
     SessionBegun,
     /// A client left.

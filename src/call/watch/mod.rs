@@ -32,6 +32,8 @@ use self::metrics::{MOST_TOOLS, Meters};
 use self::record::Recent;
 use super::handle::{CallHandle, RunningCall};
 use super::service::CallService;
+use crate::config::declared_policy::Mode;
+use crate::config::kept_mode::ModeInForce;
 use crate::executor::PoolStore;
 use crate::journal::{CallRow, Journal};
 use crate::outcome::{Cancelled, Code};
@@ -106,6 +108,15 @@ impl Watch {
             let broken = catalogue.files.iter().filter(|entry| entry.broken().is_some()).count();
             json!({"tools": catalogue.ready().count(), "broken": broken})
         });
+    }
+
+    /// Another mode is in force for a session, or for all.
+    pub(super) fn mode_changes(&self, session: Option<u64>, before: Mode, now: &ModeInForce) {
+        self.publish(
+            EventKind::ModeChanged,
+            session,
+            || json!({"mode": now.mode, "before": before, "origin": now.origin, "reason": now.reason}),
+        );
     }
 
     /// What accepts calls in this process.

@@ -1,0 +1,75 @@
+//! Methods about the mode in force for a session's folder.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::client::Client;
+use super::refusals::{not_changed, unusable};
+use super::table::{Answer, Entry, Nothing, Scope, Table};
+use crate::config::declared_policy::Mode;
+use crate::config::kept_mode::{KeptMode, ModeInForce};
+use crate::config::{Config, ConfigError};
+use crate::process::{is_below_hostler, is_marked};
+use crate::threads::blocking_or_here;
+
+pub(super) fn enter(table: &mut impl Table) {
+    let about = "The mode in force for the session's `hostler.toml`, and why.";
+    table.enter(Entry { name: "mode.get", scope: Scope::Observe, session: true, about }, get);
+    let about = "Sets the mode for everything that uses the session's `hostler.toml`, as `hostler mode` does: over restarts, until it is \
+                 cleared or its time is over. In force within a second; the event `mode_changed` says so.";
+    table.enter(Entry { name: "mode.set", scope: Scope::Operate, session: true, about }, set);
+    let about = "Ends the mode that a person has set. The one of the configuration counts again.";
+    table.enter(Entry { name: "mode.clear", scope: Scope::Operate, session: true, about }, clear);
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SetMode {
+    /// The mode.
+    mode: Mode,
+    /// How long it lasts; until it is cleared if left out.
+    #[serde(default)]
+    seconds: Option<u64>,
+    /// Why.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+async fn get(client: Arc<Client>, _: Nothing) -> Answer<ModeInForce> {
+    Ok(client.service()?.config().mode_in_force())
+}
+
+async fn set(client: Arc<Client>, params: SetMode) -> Answer<ModeInForce> {
+    let SetMode { mode, seconds, reason } = params;
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    let kept = KeptMode::new(mode, seconds.map(Duration::from_secs), reason);
+    changed(&client, move |config| kept.write(&config.own_mode_file())).await
+}
+
+async fn clear(client: Arc<Client>, _: Nothing) -> Answer<ModeInForce> {
+    changed(&client, |config| KeptMode::remove(&config.own_mode_file()).map(drop)).await
+}
+
+/// Changes what is kept, and answers with the mode that then counts.
+async fn changed(
+    client: &Client,
+    change: impl FnOnce(&Config) -> io::Result<()> + Send + 'static,
+) -> Answer<ModeInForce> {
+    let config = client.service()?.config();
+    let done = move || -> Result<_, ConfigError> {
+        // A tool could start a hostler of its own, and ask that.
+        if is_marked(&config.environment) || is_below_hostler() {
+            return Ok(Err(io::Error::new(io::ErrorKind::PermissionDenied, "a tool may not set the mode")));
+        }
+        if let Err(error) = change(&config) {
+            return Ok(Err(error));
+        }
+        Ok(Ok(config.load_again()?.mode_in_force()))
+    };
+    let done = blocking_or_here(done).await.map_err(|error| unusable(&error))?;
+    done.map_err(|error| not_changed(&error))
+}
