@@ -4,6 +4,7 @@ mod approval;
 mod attachment;
 mod background;
 mod client;
+mod counted;
 mod facts;
 mod finish;
 mod handle;

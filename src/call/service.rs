@@ -9,9 +9,10 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::background::BackgroundCalls;
+use super::counted::Counted;
 use super::finish::Finish;
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::heard::Redacting;
@@ -31,6 +32,7 @@ use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::journal::Journal;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
+use crate::policy::Calls;
 use crate::pool::{Listener, SessionId, Settled};
 use crate::rates::Rates;
 use crate::registry::{Catalogue, Registry, Serving, Tool};
@@ -75,6 +77,10 @@ pub struct CallService {
     keyed: Mutex<HashMap<(SessionId, String), Weak<RunningCall>>>,
     /// Notified when a call has ended.
     pub(super) ended: Notify,
+    /// Calls that have ended.
+    counted: Counted,
+    /// Says that another configuration is in force.
+    reconfigured: watch::Sender<()>,
     /// What exports the spans of calls that begin now. Locked only to copy or replace it.
     spans: RwLock<Option<SpanExport>>,
     /// Sees all calls of the process.
@@ -115,6 +121,8 @@ impl CallService {
             running: Mutex::default(),
             keyed: Mutex::default(),
             ended: Notify::new(),
+            counted: Counted::default(),
+            reconfigured: watch::Sender::new(()),
             spans: RwLock::new(exporter(&registry.config())),
             watch,
             journal,
@@ -149,11 +157,22 @@ impl CallService {
             self.built_ins.replace(tools);
             self.pools.build_in(environments, install);
         });
+        self.reconfigured.send_replace(());
         if before != now.mode {
             let reason = now.reason.as_deref().unwrap_or("no reason was given");
             tracing::info!("the mode is {} ({}): {reason}", now.mode.word().to_uppercase(), now.origin);
             self.watch.mode_changes(self.session, before, &now);
         }
+    }
+
+    /// Hears of other configurations.
+    pub fn reconfigurations(&self) -> watch::Receiver<()> {
+        self.reconfigured.subscribe()
+    }
+
+    /// How many calls have ended so far, and how.
+    pub fn counted(&self) -> Calls {
+        self.counted.so_far()
     }
 
     /// Exports no span from here on. Whether it did before.
@@ -384,6 +403,8 @@ impl CallService {
 
     pub(super) fn finish(&self, running: &RunningCall, outcome: Outcome) {
         running.watch_end(&outcome);
+        let fault = outcome.ended.as_ref().err();
+        self.counted.add(fault.is_some_and(|fault| running.watched.is_denied(fault.code)), fault.is_some());
         for layer in &self.layers {
             layer.recorded(&running.caller, &outcome);
         }

@@ -26,6 +26,9 @@ pub struct KeptMode {
     /// Why it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether no person has set it: it was reached by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_automatic: bool,
 }
 
 /// The mode in force, and why.
@@ -37,7 +40,7 @@ pub struct ModeInForce {
     pub origin: String,
     /// The `hostler.toml` for whose sessions it counts, or what else they have in common.
     pub counts_for: String,
-    /// When a person set it, in milliseconds since 1970; null if that is not why it is in force.
+    /// When it was set, in milliseconds since 1970; null for a mode of the configuration.
     pub since_ms: Option<u64>,
     /// When it ends by itself, likewise.
     pub until_ms: Option<u64>,
@@ -85,7 +88,12 @@ impl KeptMode {
     pub fn new(mode: Mode, lasts: Option<Duration>, reason: Option<String>) -> Self {
         let since_ms = now_ms();
         let until = |lasts: Duration| since_ms.saturating_add(u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
-        Self { mode, since_ms, until_ms: lasts.map(until), reason }
+        Self { mode, since_ms, until_ms: lasts.map(until), reason, is_automatic: false }
+    }
+
+    /// A mode that was reached by itself.
+    pub fn reached(mode: Mode, reason: String) -> Self {
+        Self { is_automatic: true, ..Self::new(mode, None, Some(reason)) }
     }
 
     /// Where it is kept for a project file, or for everything without one.

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
+use super::automatic::Automatic;
 use super::builtin::BuiltinSettings;
 use super::control::ControlSettings;
 use super::declared_policy::{DeclaredPolicy, Mode};
@@ -102,6 +103,8 @@ pub struct Config {
     pub mode: Setting<Mode>,
     /// When its files began to be read; `None` if there are none.
     began: Option<SystemTime>,
+    /// When the mode changes by itself.
+    pub automatic: Option<Setting<Automatic>>,
     /// The mode of the files, and the one that a person has set over it.
     pub kept_mode: Option<(Setting<Mode>, KeptMode)>,
     /// `[category.NAME]`: the rules for the tools of a category.
@@ -187,7 +190,8 @@ impl Config {
             fix: "set the mode again with `hostler mode MODE`, or run `hostler mode --clear`",
         })?;
         self.kept_mode = kept.map(|kept| {
-            let set = Setting { value: kept.mode, origin: Origin::Command("hostler mode") };
+            let by = if kept.is_automatic { "[policy.automatic]" } else { "hostler mode" };
+            let set = Setting { value: kept.mode, origin: Origin::Command(by) };
             (std::mem::replace(&mut self.mode, set), kept)
         });
         Ok(())
@@ -316,6 +320,7 @@ impl Config {
             secrets: read_secrets(&top.section("secrets"), variables),
             policy: DeclaredPolicy::rules(&policy),
             mode: policy.take_as("mode", rules::mode).unwrap_or(Setting::default_value(Mode::Normal)),
+            automatic: policy.take_as("automatic", Automatic::read),
             approval_timeout: rules::to_approve(&policy),
             kept_mode: None,
             began: None,

@@ -4,6 +4,7 @@
 //! catalogue. A runtime has any number of workspaces; their sessions share a worker only if both would start an
 //! identical one (`executor::PoolKey`).
 
+mod automatic;
 mod background;
 mod recovery;
 mod reload;

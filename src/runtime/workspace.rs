@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Runtime;
 use super::reload::Changes;
+use super::{Runtime, automatic};
 use crate::builtin::Builtins;
 use crate::call::{BackgroundCalls, CallService, Layer, OfProcess};
 use crate::config::builtin::listed_as;
@@ -133,8 +133,9 @@ impl Workspace {
         Arc::new(Registry::open(Arc::new(config)))
     }
 
-    /// Watches the tool files and the configuration until the returned guard is dropped.
+    /// Watches the tool files and the configuration until the returned guard is dropped, and what changes the mode by itself.
     pub fn watch(&self) -> Watching {
+        spawn(automatic::follow(Arc::downgrade(&self.calls)));
         let follower = Changes::of(&self.calls, &self.runtime, self.added.clone());
         Watching::start(&self.calls.registry, Box::new(follower))
     }

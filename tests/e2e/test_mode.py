@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 import unittest
 
 from harness import config_file, environment, eventually, run, scratch, write_tool
@@ -140,6 +141,46 @@ class Modes(unittest.TestCase):
         self.assertTrue(heard)
         for params in ({"mode": "locked"}, {}, {"mode": "normal", "minutes": 1}, {"mode": "normal", "seconds": -1}):
             self.assertEqual(control.ask("mode.set", params).data["code"], "INVALID_PARAMS", params)
+
+    def test_a_full_disk_degrades_and_ends_by_itself(self):
+        automatic = '[policy.automatic]\nafter = "1s"\ndegraded = {{ disk = "{}" }}\n'.format
+        wire = self.open()
+        self.assertEqual(self.names(wire), ["a_change", "a_look"])
+        config_file(self.folder, RULES + automatic("1%"))
+        wire.until(CHANGED)
+        self.assertEqual(self.names(wire), ["a_look"])
+        found = self.mode()
+        self.assertEqual((found["mode"], found["origin"]), ("degraded", "`[policy.automatic]`"))
+        self.assertIn("of the disk is full", found["reason"])
+        config_file(self.folder, RULES + automatic("100%"))
+        wire.until(CHANGED)
+        self.assertEqual((self.names(wire), self.mode()["mode"]), (["a_change", "a_look"], "normal"))
+        self.mode("recovery")
+        config_file(self.folder, RULES + automatic("1%"))
+        eventually(lambda: self.outcome(wire, "a_look") == "allowed", "it goes on")
+        time.sleep(2)  # Nothing happens, and there is no event for that.
+        self.assertEqual(self.mode()["mode"], "recovery", "a person's mode is not replaced")
+
+    def test_only_a_person_ends_an_alert(self):
+        rules = '[tool."a.change"]\nallowed_modes = ["recovery"]\n[tool."a.look"]\nforbidden_in_modes = ["alert"]\n'
+        config_file(self.folder, rules + '[policy.automatic]\nafter = "200ms"\nalert = { denied = 3 }\n')
+        wire = self.open()
+        self.assertEqual(self.outcome(wire, "a_look"), "allowed")
+        eventually(lambda: self.outcome(wire, "a_change") != "allowed" and self.mode()["mode"] == "alert", "it is reached")
+        self.assertRegex(self.mode()["reason"], "[0-9]+ calls were denied in 10 minutes")
+        eventually(lambda: "ALERT mode" in self.outcome(wire, "a_look"), "it is in force")
+        wire.__exit__()
+        again = self.open()
+        self.assertIn("ALERT mode", self.outcome(again, "a_look"), "over a restart")
+        self.assertEqual(self.mode("--clear")["mode"], "normal")
+        eventually(lambda: self.outcome(again, "a_look") == "allowed", "a person has ended it")
+
+    def test_thresholds_without_a_meaning_are_refused(self):
+        for text, words in (("degraded = {}\nrecovery = {}", "unknown key `recovery`"), ('degraded = { disk = "0%" }', "share"),
+                            ("degraded = { disk = 95 }", "share"), ('alert = { denied = 0 }', "positive"), ('degraded = { dsk = "9%" }', "did you mean"),
+                            ('after = "0s"', "`after`")):
+            config_file(self.folder, f"[policy.automatic]\n{text}\n")
+            self.assertIn(words, self.hostler("list", code=2).stderr, text)
 
     def rpc(self):
         process = subprocess.Popen(
