@@ -69,11 +69,11 @@ fn as_json(tool: &Tool) -> Value {
 }
 
 /// Whether a setting has an effect on a tool, by how its calls are made.
-fn has_effect(serving: Serving, setting: &str) -> bool {
+fn has_effect(tool: &Tool, setting: &str) -> bool {
     const OF_ALL: [&str; 6] = ["timeout", "max_queue", "effects", "validate", "large", "journal"];
     // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 4] = ["startup_timeout", "question_timeout", "host_access", "client_access"];
-    match serving {
+    match tool.entry.serving() {
         _ if DeclaredPolicy::has_key(setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
@@ -82,9 +82,13 @@ fn has_effect(serving: Serving, setting: &str) -> bool {
             !is_without_effect && !["launcher", "pass_env"].contains(&setting)
         }
         Serving::EachCall => {
-            OF_ALL.contains(&setting) || ["cwd", "env", "protocol", "new_privileges"].contains(&setting)
+            OF_ALL.contains(&setting) || ["cwd", "env", "protocol", "new_privileges", "sandbox"].contains(&setting)
         }
-        Serving::Inside => OF_ALL.contains(&setting) || setting == "new_privileges",
+        // Of what runs inside hostler, only commands have a sandbox.
+        Serving::Inside => {
+            let is_of_commands = tool.name == "bash" && setting == "sandbox";
+            OF_ALL.contains(&setting) || setting == "new_privileges" || is_of_commands
+        }
     }
 }
 
@@ -123,7 +127,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     }
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
-    let rows = rows.into_iter().filter(|row| has_effect(tool.entry.serving(), row.key));
+    let rows = rows.into_iter().filter(|row| has_effect(tool, row.key));
     let rows: Vec<Vec<String>> =
         rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));

@@ -374,6 +374,10 @@ class Sandboxes(unittest.TestCase):
         self.assertIn(f"reader: reads everything; writes temporary files, {out}; no network", shown)
         doctor = run("doctor", "--offline", env=self.env, cwd=self.folder).stdout
         self.assertIn("1 tool file with a sandbox, 1 without", doctor)
+        self.put("program")
+        self.configure('[builtin]\nenable = ["bash", "read_file"]\nroots = ["tools"]\n[sandbox]\npreset = "pure"\n')
+        shown = {tool: run("show", tool, env=self.env, cwd=self.folder).stdout for tool in ("program", "bash", "read_file")}
+        self.assertEqual([tool for tool, text in shown.items() if "pure: reads its own folder" in text], ["program", "bash"])
 
 
 if __name__ == "__main__":
