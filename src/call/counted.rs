@@ -1,7 +1,13 @@
-//! How many calls of a workspace have ended, and how.
+//! How many calls of one configuration have ended in this process, and how.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
 
+use parking_lot::Mutex;
+
+use crate::outcome::Code;
 use crate::policy::Calls;
 
 /// Calls that have ended.
@@ -13,12 +19,25 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// One more. A denied one has not failed.
-    pub fn add(&self, is_denied: bool, has_fault: bool) {
+    /// Those of all sessions of a configuration, by the file that keeps its mode.
+    pub fn of(mode_file: &Path) -> Arc<Self> {
+        static ALL: LazyLock<Mutex<HashMap<Box<Path>, Weak<Counted>>>> = LazyLock::new(Mutex::default);
+        let mut all = ALL.lock();
+        all.retain(|_, counted| counted.strong_count() > 0);
+        if let Some(counted) = all.get(mode_file).and_then(Weak::upgrade) {
+            return counted;
+        }
+        let counted = Arc::<Self>::default();
+        all.insert(mode_file.into(), Arc::downgrade(&counted));
+        counted
+    }
+
+    /// One more, with the code of its fault.
+    pub fn add(&self, is_denied: bool, code: Option<Code>) {
         self.ended.fetch_add(1, Ordering::Relaxed);
         if is_denied {
             self.denied.fetch_add(1, Ordering::Relaxed);
-        } else if has_fault {
+        } else if code.is_some_and(is_failure) {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -27,4 +46,21 @@ impl Counted {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Calls { ended: read(&self.ended), failed: read(&self.failed), denied: read(&self.denied) }
     }
+}
+
+/// Whether a fault is one of the tool, or of what it runs on, and not of who called it.
+fn is_failure(code: Code) -> bool {
+    matches!(
+        code,
+        Code::ToolError
+            | Code::ToolTimeout
+            | Code::ToolCrashed
+            | Code::ProcessKilled
+            | Code::InvalidOutput
+            | Code::CommandNotFound
+            | Code::EnvironmentFailed
+            | Code::StartupFailed
+            | Code::ResourceExhausted
+            | Code::SystemError
+    )
 }

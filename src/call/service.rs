@@ -78,7 +78,7 @@ pub struct CallService {
     /// Notified when a call has ended.
     pub(super) ended: Notify,
     /// Calls that have ended.
-    counted: Counted,
+    counted: Arc<Counted>,
     /// Says that another configuration is in force.
     reconfigured: watch::Sender<()>,
     /// What exports the spans of calls that begin now. Locked only to copy or replace it.
@@ -121,7 +121,7 @@ impl CallService {
             running: Mutex::default(),
             keyed: Mutex::default(),
             ended: Notify::new(),
-            counted: Counted::default(),
+            counted: Counted::of(&registry.config().own_mode_file()),
             reconfigured: watch::Sender::new(()),
             spans: RwLock::new(exporter(&registry.config())),
             watch,
@@ -159,8 +159,8 @@ impl CallService {
         });
         self.reconfigured.send_replace(());
         if before != now.mode {
-            let reason = now.reason.as_deref().unwrap_or("no reason was given");
-            tracing::info!("the mode is {} ({}): {reason}", now.mode.word().to_uppercase(), now.origin);
+            let reason = now.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            tracing::info!("the mode is {} ({}){reason}", now.mode.word().to_uppercase(), now.origin);
             self.watch.mode_changes(self.session, before, &now);
         }
     }
@@ -404,7 +404,8 @@ impl CallService {
     pub(super) fn finish(&self, running: &RunningCall, outcome: Outcome) {
         running.watch_end(&outcome);
         let fault = outcome.ended.as_ref().err();
-        self.counted.add(fault.is_some_and(|fault| running.watched.is_denied(fault.code)), fault.is_some());
+        self.counted
+            .add(fault.is_some_and(|fault| running.watched.is_denied(fault.code)), fault.map(|fault| fault.code));
         for layer in &self.layers {
             layer.recorded(&running.caller, &outcome);
         }

@@ -45,6 +45,9 @@ fn show(config: &Config, is_json: bool) {
         rows.extend(kept.reason.iter().map(|reason| row("reason", reason)));
         rows.push(row("otherwise", &named(found.otherwise.mode, &found.otherwise.origin)));
     }
+    if let Some(automatic) = &config.automatic {
+        rows.push(row("automatic", &format!("{} ({})", automatic.value, automatic.origin)));
+    }
     style::answer(&style::table(&rows, style::terminal_width()));
 }
 

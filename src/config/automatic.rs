@@ -1,5 +1,6 @@
 //! `[policy.automatic]`: when the mode changes by itself.
 
+use std::fmt;
 use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
@@ -71,6 +72,19 @@ impl Thresholds {
             failed: share("failed")?,
             denied: denied.transpose()?,
         })
+    }
+}
+
+impl fmt::Display for Automatic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (mode, thresholds) in &self.modes {
+            let Thresholds { cpu, memory, disk, failed, denied } = thresholds;
+            let shares = [("cpu", cpu), ("memory", memory), ("disk", disk), ("failed", failed)];
+            let shares = shares.iter().filter_map(|(name, share)| share.map(|share| format!("{name} {share}%")));
+            let all: Vec<String> = shares.chain(denied.map(|denied| format!("denied {denied}"))).collect();
+            write!(f, "{} at {}; ", mode.word(), all.join(", "))?;
+        }
+        write!(f, "after {}", humantime::format_duration(self.after))
     }
 }
 

@@ -33,6 +33,14 @@ impl Environment {
         self
     }
 
+    /// These variables alone, in the same working directory.
+    #[must_use]
+    pub fn only(&self, names: &[&str]) -> Self {
+        let kept = self.variables.iter().filter(|(name, _)| names.iter().any(|wanted| name.as_os_str() == *wanted));
+        let variables = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { variables, directory: self.directory.clone() }
+    }
+
     /// The working directory, if it is not that of this process.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()

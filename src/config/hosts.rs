@@ -34,11 +34,18 @@ impl FromStr for HostPattern {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let has_signs = text.contains('+') || text.matches('[').count() != text.matches(']').count();
+        if has_signs || text.starts_with(']') {
+            return Err(());
+        }
         if let Some((address, bits)) = network(text) {
             return Ok(Self { hosts: Hosts::Network(address, bits), port: None });
         }
         let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) => (host, Some(port.parse().ok().filter(|port| *port != 0).ok_or(())?)),
+            Some((host, port)) => {
+                (host, Some(port.parse().ok().filter(|other| *other != 0 && is_number(port)).ok_or(())?))
+            }
             None => (text, None),
         };
         if let Some((address, bits)) = network(host) {
@@ -132,6 +139,10 @@ mod tests {
             "bücher.example",
             "a b",
             "me@example.com",
+            "[::1",
+            "]::1[",
+            "example.com:+443",
+            "10.1.0.0/+16",
         ] {
             assert_eq!(text.parse::<HostPattern>(), Err(()), "{text}");
         }

@@ -1,10 +1,13 @@
 //! The mode that a person has set, which counts over the one in the configuration until it is cleared or its time is over. It is kept in a
 //! file for each project file, and one for all that has none.
 
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -92,8 +95,8 @@ impl KeptMode {
     }
 
     /// A mode that was reached by itself.
-    pub fn reached(mode: Mode, reason: String) -> Self {
-        Self { is_automatic: true, ..Self::new(mode, None, Some(reason)) }
+    pub fn reached(mode: Mode, reason: String, lasts: Option<Duration>) -> Self {
+        Self { is_automatic: true, ..Self::new(mode, lasts, Some(reason)) }
     }
 
     /// Where it is kept for a project file, or for everything without one.
@@ -136,15 +139,40 @@ impl KeptMode {
 
     /// Keeps it there, in place of another one.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        replace(file, &serde_json::to_vec(self)?)
+        let bytes = serde_json::to_vec(self)?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let _turn = turn(folder)?;
+        replace(file, &bytes)
+    }
+
+    /// The same, unless a person has set a mode.
+    pub fn write_unless_set(&self, file: &Path) -> io::Result<()> {
+        let bytes = serde_json::to_vec(self)?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let _turn = turn(folder)?;
+        let is_set = Self::read(file)?.is_some_and(|kept| !kept.is_automatic);
+        if is_set { Ok(()) } else { replace(file, &bytes) }
     }
 
     /// Ends it. Whether there was one.
     pub fn remove(file: &Path) -> io::Result<bool> {
+        let _turn = match turn(file.parent().unwrap_or(Path::new("/"))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            turn => turn?,
+        };
         match std::fs::remove_file(file) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
+}
+
+/// The right to change what a folder has, until it is dropped: one process has it at a time.
+fn turn(folder: &Path) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    flock(&folder, FlockOperation::LockExclusive)?;
+    Ok(folder)
 }

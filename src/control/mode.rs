@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::client::Client;
-use super::refusals::{not_changed, unusable};
+use super::refusals::{invalid_params, not_changed, unusable};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
 use crate::config::declared_policy::Mode;
 use crate::config::kept_mode::{KeptMode, ModeInForce};
@@ -45,6 +45,9 @@ async fn get(client: Arc<Client>, _: Nothing) -> Answer<ModeInForce> {
 
 async fn set(client: Arc<Client>, params: SetMode) -> Answer<ModeInForce> {
     let SetMode { mode, seconds, reason } = params;
+    if seconds == Some(0) {
+        return Err(invalid_params(&"`seconds`: expected 1 or more"));
+    }
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let kept = KeptMode::new(mode, seconds.map(Duration::from_secs), reason);
     changed(&client, move |config| kept.write(&config.own_mode_file())).await

@@ -59,8 +59,10 @@ pub(super) fn not_saved(source: &dyn std::fmt::Display) -> ErrorObjectOwned {
 }
 
 /// The mode cannot be changed.
-pub(super) fn not_changed(source: &dyn std::fmt::Display) -> ErrorObjectOwned {
-    error(REFUSED, Code::SystemError.word(), format!("the mode cannot be changed: {source}"))
+pub(super) fn not_changed(source: &std::io::Error) -> ErrorObjectOwned {
+    let is_forbidden = source.get_ref().is_some() && source.kind() == std::io::ErrorKind::PermissionDenied;
+    let code = if is_forbidden { Code::PermissionDenied } else { Code::SystemError };
+    error(REFUSED, code.word(), format!("the mode cannot be changed: {source}"))
 }
 
 /// The configuration cannot be read any more.

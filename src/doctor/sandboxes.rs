@@ -46,9 +46,9 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
         return CheckResult::good("sandbox", found);
     }
     let state = if is_refused { State::Bad } else { State::Doubtful };
-    let fix = if lacked.iter().all(|layer| *layer == WallLayer::Hosts) {
+    let fix = if lacked.iter().all(|layer| matches!(layer, WallLayer::Hosts | WallLayer::Hiding)) {
         "allow user namespaces (`sysctl user.max_user_namespaces`; on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0), or \
-         choose `network = \"on\"` or \"off\" (docs/sandbox.md)"
+         do without chosen hosts and `hide` (docs/sandbox.md)"
     } else {
         "use Linux 6.12 or newer with Landlock and seccomp (docs/security.md)"
     };

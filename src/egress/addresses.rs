@@ -2,10 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether a network, which is the first bits of an address, has an address.
+/// Whether a network, which is the first bits of an address, has an address. A mapped one is an IPv4 address; what leads to one by a
+/// translator or a relay is another host.
 pub fn contains((network, bits): (IpAddr, u8), address: IpAddr) -> bool {
+    let is_whole = bits == if network.is_ipv4() { 32 } else { 128 };
+    if is_whole {
+        return network.to_canonical() == address.to_canonical();
+    }
     let bits = u32::from(bits);
-    match (network, plain(address)) {
+    match (network, address.to_canonical()) {
         (IpAddr::V4(network), IpAddr::V4(address)) => {
             let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
             network.to_bits() & mask == address.to_bits() & mask
@@ -48,6 +53,8 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_documentation()
         || a == 0
+        // What clouds answer their machines at besides link-local addresses.
+        || address == Ipv4Addr::new(168, 63, 129, 16)
         // Carrier NAT, benchmarks, protocol assignments, multicast, reserved.
         || (a == 100 && b & 0xc0 == 64)
         || (a == 198 && b & 0xfe == 18)

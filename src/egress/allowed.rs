@@ -69,7 +69,7 @@ fn is_port(pattern: &HostPattern, port: u16) -> bool {
 }
 
 /// A name in lower case, without the brackets of an address and the dot of a whole name.
-fn plain_name(host: &str) -> String {
+pub(super) fn plain_name(host: &str) -> String {
     let host = host.strip_suffix('.').unwrap_or(host);
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.to_ascii_lowercase()

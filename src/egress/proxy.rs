@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use http_body_util::{Either, Full};
@@ -19,21 +19,26 @@ use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
+use rustix::process::{Resource, getrlimit};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::allowed::{AllowedHosts, CLOSED, Refusal};
+use super::allowed::{AllowedHosts, CLOSED, Refusal, plain_name};
 use crate::threads::blocking;
 
-/// How many connections a process may have at once. Others wait.
+/// How many connections a process may have at once, at most. Others wait.
 const MOST: usize = 128;
+/// How many names are looked up at once for a process, and for all: each takes a thread for as long as the system's resolver likes.
+const LOOKUPS: (usize, usize) = (8, 32);
+/// The longest name of a host.
+const LONGEST_HOST: usize = 253;
 /// How long the head of a request may take, and how long a connection may be idle.
 const HEAD: Duration = Duration::from_mins(1);
 /// The longest head of a request.
-const LONGEST_HEAD: usize = 64 << 10;
+const LONGEST_HEAD: usize = 16 << 10;
 /// How long it may take to find a host, and to connect to one of its addresses.
 const REACHED: Duration = Duration::from_secs(30);
 /// How many addresses of a host are tried.
@@ -51,7 +56,7 @@ type Answer = Response<Either<Incoming, Full<Bytes>>>;
 pub struct Proxy(JoinHandle<()>);
 
 impl Proxy {
-    /// Serves who connects to a socket that listens.
+    /// Serves the connections that a listening socket accepts.
     pub fn serve(socket: std::net::TcpListener, allowed: Arc<AllowedHosts>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let socket = TcpListener::from_std(socket)?;
@@ -65,23 +70,44 @@ impl Drop for Proxy {
     }
 }
 
+/// Connections of all processes, and how many of them one may have. Each takes two files, and hostler needs files for everything else.
+static ALL_SEATS: LazyLock<(Arc<Semaphore>, usize)> = LazyLock::new(|| {
+    let files = getrlimit(Resource::Nofile).current.and_then(|most| usize::try_from(most).ok()).unwrap_or(1024);
+    let all = (files / 8).clamp(16, 4096);
+    (Arc::new(Semaphore::new(all)), (all / 4).clamp(8, MOST))
+});
+
+static ALL_LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS.1)));
+
+/// What the connections of a process reach.
+struct Way {
+    allowed: Arc<AllowedHosts>,
+    lookups: Arc<Semaphore>,
+}
+
 async fn accept(socket: TcpListener, allowed: Arc<AllowedHosts>) {
-    let seats = Arc::new(Semaphore::new(MOST));
+    let seats = Arc::new(Semaphore::new(ALL_SEATS.1));
+    let way = Arc::new(Way { allowed, lookups: Arc::new(Semaphore::new(LOOKUPS.0)) });
     let mut connections = JoinSet::new();
+    let mut has_failed = false;
     loop {
         let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
         match socket.accept().await {
             Ok((stream, _)) => {
-                let allowed = Arc::clone(&allowed);
+                has_failed = false;
+                let Ok(of_all) = Arc::clone(&ALL_SEATS.0).acquire_owned().await else { return };
+                let way = Arc::clone(&way);
                 connections.spawn(async move {
-                    let _seat = seat;
-                    if let Err(error) = connection(stream, allowed).await {
+                    let _seats = (seat, of_all);
+                    if let Err(error) = connection(stream, way).await {
                         tracing::debug!(%error, "a connection of a sandbox ended");
                     }
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection of a sandbox cannot be accepted");
+                if !std::mem::replace(&mut has_failed, true) {
+                    tracing::warn!(%error, "a connection of a sandbox cannot be accepted; it is tried again");
+                }
                 sleep(PAUSE).await;
             }
         }
@@ -89,18 +115,19 @@ async fn accept(socket: TcpListener, allowed: Arc<AllowedHosts>) {
     }
 }
 
+/// Connections to the hosts of plain requests. They end with the connection that asked for them.
+type Upstreams = Mutex<JoinSet<()>>;
+
 /// A connection that was asked for by CONNECT: what the client sends and hears next, and the host.
 type Tunnel = (OnUpgrade, TcpStream);
 
-async fn connection(
-    stream: TcpStream,
-    allowed: Arc<AllowedHosts>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+async fn connection(stream: TcpStream, way: Arc<Way>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
     let tunnel: Arc<Mutex<Option<Tunnel>>> = Arc::default();
+    let upstreams: Arc<Upstreams> = Arc::default();
     let service = service_fn(|request: Request<Incoming>| {
-        let (allowed, tunnel) = (Arc::clone(&allowed), Arc::clone(&tunnel));
-        async move { Ok::<_, Infallible>(answer(request, &allowed, &tunnel).await) }
+        let (way, tunnel, upstreams) = (Arc::clone(&way), Arc::clone(&tunnel), Arc::clone(&upstreams));
+        async move { Ok::<_, Infallible>(answer(request, &way, &tunnel, &upstreams).await) }
     });
     let mut http = server::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
@@ -130,11 +157,16 @@ impl Failure {
     }
 }
 
-async fn answer(request: Request<Incoming>, allowed: &AllowedHosts, tunnel: &Mutex<Option<Tunnel>>) -> Answer {
+async fn answer(
+    request: Request<Incoming>,
+    way: &Way,
+    tunnel: &Mutex<Option<Tunnel>>,
+    upstreams: &Upstreams,
+) -> Answer {
     let answered = if request.method() == Method::CONNECT {
-        connect(request, allowed, tunnel).await
+        connect(request, way, tunnel).await
     } else {
-        forward(request, allowed).await
+        forward(request, way, upstreams).await
     };
     answered.unwrap_or_else(|Failure { status, reason }| {
         let mut answer = Response::new(Either::Right(Full::from(format!("{reason}\n"))));
@@ -146,30 +178,29 @@ async fn answer(request: Request<Incoming>, allowed: &AllowedHosts, tunnel: &Mut
     })
 }
 
-async fn connect(
-    mut request: Request<Incoming>,
-    allowed: &AllowedHosts,
-    tunnel: &Mutex<Option<Tunnel>>,
-) -> Result<Answer, Failure> {
+async fn connect(mut request: Request<Incoming>, way: &Way, tunnel: &Mutex<Option<Tunnel>>) -> Result<Answer, Failure> {
     let whole = request.uri().authority().and_then(|authority| Some((authority.host(), authority.port_u16()?)));
     let (host, port) = whole.ok_or_else(|| Failure::new(StatusCode::BAD_REQUEST, "CONNECT needs a host and a port"))?;
-    let stream = reached(host, port, allowed).await?;
+    let stream = reached(host, port, way).await?;
     *tunnel.lock() = Some((hyper::upgrade::on(&mut request), stream));
     Ok(Response::new(Either::Right(Full::default())))
 }
 
-async fn forward(mut request: Request<Incoming>, allowed: &AllowedHosts) -> Result<Answer, Failure> {
+async fn forward(mut request: Request<Incoming>, way: &Way, upstreams: &Upstreams) -> Result<Answer, Failure> {
     let of_uri = |uri: &Uri| Some((uri.authority()?.clone(), uri.scheme_str()? == "http"));
     let (authority, _) = of_uri(request.uri()).filter(|(_, is_plain)| *is_plain).ok_or_else(|| {
         Failure::new(StatusCode::BAD_REQUEST, "This is a proxy: it takes CONNECT, and requests for http:// addresses")
     })?;
-    let stream = reached(authority.host(), authority.port_u16().unwrap_or(80), allowed).await?;
+    let stream = reached(authority.host(), authority.port_u16().unwrap_or(80), way).await?;
     to_host(&mut request, &authority)?;
     let failed =
         |error: hyper::Error| Failure::new(StatusCode::BAD_GATEWAY, format!("{authority} did not answer: {error}"));
     let (mut sender, connection) = client::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    // It ends when nobody hears or sends any more.
-    tokio::spawn(connection);
+    {
+        let mut upstreams = upstreams.lock();
+        while upstreams.try_join_next().is_some() {}
+        upstreams.spawn(async { drop(connection.await) });
+    }
     let mut answer = sender.send_request(request).await.map_err(failed)?;
     strip(answer.headers_mut());
     Ok(answer.map(Either::Left))
@@ -178,7 +209,8 @@ async fn forward(mut request: Request<Incoming>, allowed: &AllowedHosts) -> Resu
 /// Makes a request for a proxy one for its host.
 fn to_host(request: &mut Request<Incoming>, authority: &Authority) -> Result<(), Failure> {
     let wrong = || Failure::new(StatusCode::BAD_REQUEST, "The host has characters that no host has");
-    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let path = request.uri().path_and_query().filter(|path| !path.as_str().is_empty()).cloned();
+    let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
     *request.uri_mut() = Uri::from(path);
     strip(request.headers_mut());
     // Without the name and password that an address may have.
@@ -205,16 +237,19 @@ fn strip(headers: &mut hyper::HeaderMap) {
 }
 
 /// A connection to a host, if it may be reached.
-async fn reached(host: &str, port: u16, allowed: &AllowedHosts) -> Result<TcpStream, Failure> {
-    allowed.admit(host, port).map_err(|refusal| Failure::refused(host, port, &refusal))?;
+async fn reached(host: &str, port: u16, way: &Way) -> Result<TcpStream, Failure> {
+    if host.len() > LONGEST_HOST {
+        return Err(Failure::new(StatusCode::BAD_REQUEST, "The name of the host is too long"));
+    }
+    way.allowed.admit(host, port).map_err(|refusal| Failure::refused(host, port, &refusal))?;
     let late = |_| Failure::new(StatusCode::GATEWAY_TIMEOUT, format!("{host}:{port} did not answer"));
-    timeout(REACHED, connected(host, port, allowed)).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+    timeout(REACHED, connected(host, port, way)).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
 }
 
-async fn connected(host: &str, port: u16, allowed: &AllowedHosts) -> Result<TcpStream, Failure> {
+async fn connected(host: &str, port: u16, way: &Way) -> Result<TcpStream, Failure> {
     let unknown = || Failure::new(StatusCode::BAD_GATEWAY, format!("{host} was not found"));
-    let found = addresses(host, port).await.map_err(|_| unknown())?;
-    let admitted = |address: &&SocketAddr| allowed.admit_address(host, address.ip(), port).is_ok();
+    let found = addresses(host, port, way).await.map_err(|_| unknown())?;
+    let admitted = |address: &&SocketAddr| way.allowed.admit_address(host, address.ip(), port).is_ok();
     let admitted: Vec<&SocketAddr> = found.iter().filter(admitted).take(MOST_ADDRESSES).collect();
     let Some(first) = found.first() else { return Err(unknown()) };
     if admitted.is_empty() {
@@ -235,10 +270,17 @@ async fn connected(host: &str, port: u16, allowed: &AllowedHosts) -> Result<TcpS
 }
 
 /// The addresses of a host, which the system's resolver is asked for on a thread.
-async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+async fn addresses(host: &str, port: u16, way: &Way) -> io::Result<Vec<SocketAddr>> {
+    let name = plain_name(host);
     if let Ok(address) = name.parse() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    blocking(move || (name, port).to_socket_addrs().map(Iterator::collect))?.await
+    let own = Arc::clone(&way.lookups).acquire_owned().await.map_err(io::Error::other)?;
+    let of_all = Arc::clone(&ALL_LOOKUPS).acquire_owned().await.map_err(io::Error::other)?;
+    let lookup = move || {
+        // Until the resolver has answered, whoever has gone meanwhile.
+        let _turns = (own, of_all);
+        (name, port).to_socket_addrs().map(Iterator::collect)
+    };
+    blocking(lookup)?.await
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::hosts::HostPattern;
+use crate::config::hosts::{HostPattern, Hosts};
 use crate::config::origin::Origin;
 use crate::config::sandbox::{Network, Sandbox, Widening};
 use crate::egress::{AllowedHosts, CLOSED};
@@ -57,7 +57,8 @@ fn advice(fault: &mut Fault, entry: &FileEntry) -> Option<String> {
     } else if let Some(sandbox) = closed.filter(|_| wants_network) {
         (Blocked::Network, sandbox, "does not let it use the network".to_owned(), Some(Widening::Network))
     } else if let Some(sandbox) = with_hosts.filter(|_| wants_network) {
-        let what = "has a network with chosen hosts alone, which are reached through the proxy that HTTPS_PROXY names; it did not use that";
+        let what =
+            "lets it reach chosen hosts only, through the proxy that HTTPS_PROXY names, and it did not use that proxy";
         (Blocked::Network, sandbox, what.to_owned(), None)
     } else if let Some((sandbox, hidden)) = said.iter().find_map(|text| hidden_by(text, sandboxes)) {
         let what = format!("hides {}. If it should see that, leave it out of `hide`", hidden.display());
@@ -104,7 +105,13 @@ fn closed_host<'s>(text: &str, sandboxes: &'s [Sandbox]) -> Option<(HostPattern,
         },
     );
     let host: HostPattern = format!("{name}:{port}").parse().ok()?;
-    let number = host.port?;
+    // A tool can write such a text as well: nothing but the one host is ever proposed.
+    let is_one = match host.hosts {
+        Hosts::Named(_) => true,
+        Hosts::Beneath(_) => false,
+        Hosts::Network(address, bits) => bits == if address.is_ipv4() { 32 } else { 128 },
+    };
+    let number = host.port.filter(|_| is_one)?;
     let closes = |sandbox: &&Sandbox| match &sandbox.network {
         Network::Hosts(hosts) => AllowedHosts(vec![hosts.clone()]).admit(&name, number).is_err(),
         Network::Off | Network::On => false,
@@ -112,9 +119,9 @@ fn closed_host<'s>(text: &str, sandboxes: &'s [Sandbox]) -> Option<(HostPattern,
     Some((host, sandboxes.iter().find(closes)?))
 }
 
-/// The sandbox that hides the path of which a text says that it does not exist, and what it hides: the same whether it exists or not.
+/// The sandbox that hides the path of which a text says that it is absent or closed, and what it hides: the same whether it exists or not.
 fn hidden_by<'s>(text: &str, sandboxes: &'s [Sandbox]) -> Option<(&'s Sandbox, &'s Path)> {
-    let path = path_after(text, ABSENT)?;
+    let path = [ABSENT, FILES, READ_ONLY].into_iter().find_map(|words| path_after(text, words))?;
     let hides = |sandbox: &'s Sandbox| {
         let real = |hidden: &Path| hidden.canonicalize().is_ok_and(|real| path.starts_with(real));
         let covers = |hidden: &&PathBuf| path.starts_with(hidden) || real(hidden);
@@ -150,10 +157,16 @@ fn closed_to<'s>(sandboxes: &'s [Sandbox], path: &Path, entry: &FileEntry) -> Op
             (_, true) => None,
             (false, false) if exists.is_ok() => Some((sandbox, Widening::Read(place.to_owned()))),
             (true, false) if exists.is_ok() => Some((sandbox, Widening::Write(place.to_owned()))),
-            // It was to be made.
+            // It was to be made. A tool that only says so is not given everything.
+            _ if is_wide(&folder) => None,
             _ => Some((sandbox, Widening::Write(folder.clone()))),
         }
     })
+}
+
+/// Whether a folder is the root, or one right beneath it.
+fn is_wide(folder: &Path) -> bool {
+    folder.components().count() <= 2
 }
 
 #[cfg(test)]
@@ -177,6 +190,9 @@ mod tests {
             ("403 Closed by the sandbox: a.example:80 (fd00::1 is an address of x)", Some(("[fd00::1]:80", 0))),
             ("403 Closed by the sandbox: [::1]:80 x", Some(("[::1]:80", 0))),
             ("403 Closed by the sandbox: a.example:443", None),
+            ("403 Closed by the sandbox: *.com:443", None),
+            ("403 Closed by the sandbox: 0.0.0.0/0:443", None),
+            ("403 Closed by the sandbox: [::]/0:443", None),
             ("403 Closed by the sandbox: ", None),
         ] {
             let host = closed_host(text, &sandboxes);

@@ -1,7 +1,8 @@
 //! Modes that change by themselves: which one should be in force, of what was measured. Pure; the time is passed in.
 //!
-//! A mode is reached when one of its thresholds was crossed all the time for a while. DEGRADED ends by itself when none has been for as long.
-//! From every other mode only a person leads back, and none is ever put in place of what a person has set.
+//! A mode is reached when one of its thresholds was crossed all the time for a while. DEGRADED is reached for some time only, and again as
+//! long as one is crossed: several hostlers may look, and no one of them ends what another has reason for. From every other mode only a
+//! person leads back, and none is ever put in place of what a person has set.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -44,8 +45,8 @@ pub struct Calls {
 pub enum InForce {
     /// NORMAL, which nobody has chosen over another mode.
     Normal,
-    /// A mode that was reached by itself.
-    Reached(Mode),
+    /// A mode that was reached by itself, and how long it still lasts, if it ends.
+    Reached(Mode, Option<Duration>),
     /// A mode that a person, or the configuration, has set.
     Set,
 }
@@ -55,11 +56,12 @@ pub enum InForce {
 pub enum Step {
     /// Nothing.
     Stay,
-    /// A mode is put in force, for a reason.
-    Reach(Mode, String),
-    /// The mode that was reached ends.
-    Leave,
+    /// A mode is put in force, for a reason, and for some time if it ends by itself.
+    Reach(Mode, String, Option<Duration>),
 }
+
+/// The shortest time for which DEGRADED is reached.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Which mode should be in force.
 #[derive(Debug)]
@@ -67,8 +69,6 @@ pub struct AutomaticModes {
     rules: Automatic,
     /// Since when each mode's thresholds are crossed.
     crossed: Vec<Option<Duration>>,
-    /// Since when the thresholds of DEGRADED are not crossed.
-    calm: Option<Duration>,
     /// Counts, and when they were read: one that is older than the window, and all since.
     counts: VecDeque<(Duration, Calls)>,
     /// What was in force at the last step.
@@ -79,7 +79,7 @@ impl AutomaticModes {
     /// By these rules, from now on.
     pub fn new(rules: Automatic) -> Self {
         let crossed = vec![None; rules.modes.len()];
-        Self { rules, crossed, calm: None, counts: VecDeque::new(), last: None }
+        Self { rules, crossed, counts: VecDeque::new(), last: None }
     }
 
     /// The rules.
@@ -89,7 +89,7 @@ impl AutomaticModes {
 
     /// What follows of a reading. `now` is since any moment.
     pub fn step(&mut self, now: Duration, reading: &Reading, in_force: InForce) -> Step {
-        let has_been_ended = matches!(self.last, Some(InForce::Reached(_))) && in_force == InForce::Normal;
+        let has_been_ended = matches!(self.last, Some(InForce::Reached(..))) && in_force == InForce::Normal;
         let has_been_set = in_force == InForce::Set;
         if has_been_ended || has_been_set {
             // A person knows of all that was.
@@ -103,29 +103,25 @@ impl AutomaticModes {
         for (since, reason) in self.crossed.iter_mut().zip(&reasons) {
             *since = reason.as_ref().map(|_| since.unwrap_or(now));
         }
-        let degraded = self.rules.modes.iter().position(|(mode, _)| *mode == Mode::Degraded);
-        let is_calm = degraded.is_none_or(|at| reasons[at].is_none());
-        self.calm = is_calm.then(|| self.calm.unwrap_or(now));
         let has_lasted =
-            |since: Option<Duration>| since.is_some_and(|since| now.saturating_sub(since) >= self.rules.after);
-        let reached = self.crossed.iter().position(|since| has_lasted(*since));
-        match (in_force, reached) {
-            (InForce::Normal, Some(at)) => Step::Reach(self.rules.modes[at].0, reasons[at].clone().unwrap_or_default()),
-            // Stricter ones come first.
-            (InForce::Reached(mode), Some(at)) if self.is_stricter(at, mode) => {
-                Step::Reach(self.rules.modes[at].0, reasons[at].clone().unwrap_or_default())
-            }
-            (InForce::Reached(Mode::Degraded), None) if has_lasted(self.calm) => {
-                // It is not a person that ends it.
-                self.last = Some(InForce::Normal);
-                Step::Leave
-            }
-            _ => Step::Stay,
+            |since: &Option<Duration>| since.is_some_and(|since| now.saturating_sub(since) >= self.rules.after);
+        let reached = self.crossed.iter().position(has_lasted).map(|at| self.rules.modes[at].0);
+        let next = match (in_force, reached) {
+            (InForce::Normal, Some(mode)) => mode,
+            (InForce::Reached(before, _), Some(mode)) if strictness(mode) > strictness(before) => mode,
+            (InForce::Reached(Mode::Degraded, Some(left)), _) if left < self.lasts() / 2 => Mode::Degraded,
+            _ => return Step::Stay,
+        };
+        let at = self.rules.modes.iter().position(|(mode, _)| *mode == next);
+        match at.and_then(|at| reasons[at].clone()) {
+            Some(reason) => Step::Reach(next, reason, (next == Mode::Degraded).then(|| self.lasts())),
+            None => Step::Stay,
         }
     }
 
-    fn is_stricter(&self, at: usize, than: Mode) -> bool {
-        self.rules.modes.iter().position(|(mode, _)| *mode == than).is_none_or(|other| at < other)
+    /// For how long DEGRADED is reached: it ends when no threshold has been crossed for at least half of that.
+    fn lasts(&self) -> Duration {
+        (self.rules.after * 2).max(SHORTEST)
     }
 
     /// The calls that ended within the window.
@@ -141,6 +137,15 @@ impl AutomaticModes {
             failed: calls.failed.saturating_sub(before.failed),
             denied: calls.denied.saturating_sub(before.denied),
         }
+    }
+}
+
+fn strictness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Normal | Mode::Recovery => 0,
+        Mode::Degraded => 1,
+        Mode::Alert => 2,
+        Mode::Lockdown => 3,
     }
 }
 
@@ -193,24 +198,55 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    fn reached(mode: Mode) -> InForce {
+        InForce::Reached(mode, None)
+    }
+
+    fn degraded(left: u64) -> InForce {
+        InForce::Reached(Mode::Degraded, Some(at(left)))
+    }
+
+    /// The mode that is reached, and for how long.
+    fn mode_of(step: &Step) -> Option<(Mode, Option<u64>)> {
+        match step {
+            Step::Stay => None,
+            Step::Reach(mode, _, lasts) => Some((*mode, lasts.map(|lasts| lasts.as_secs()))),
+        }
+    }
+
     #[test]
-    fn a_mode_is_reached_after_a_while_and_only_degraded_is_left() {
+    fn a_mode_is_reached_after_a_while_and_only_degraded_ends() {
         let mut modes = AutomaticModes::new(rules());
         assert_eq!(modes.step(at(0), &disk(96.0), InForce::Normal), Step::Stay);
         assert_eq!(modes.step(at(20), &disk(94.9), InForce::Normal), Step::Stay, "it was not so all the time");
         assert_eq!(modes.step(at(40), &disk(96.0), InForce::Normal), Step::Stay);
-        assert!(matches!(modes.step(at(70), &disk(96.0), InForce::Normal), Step::Reach(Mode::Degraded, _)));
-        let degraded = InForce::Reached(Mode::Degraded);
-        assert_eq!(modes.step(at(80), &disk(50.0), degraded), Step::Stay);
-        assert_eq!(modes.step(at(100), &disk(96.0), degraded), Step::Stay);
-        assert_eq!(modes.step(at(110), &disk(50.0), degraded), Step::Stay);
-        assert_eq!(modes.step(at(140), &disk(50.0), degraded), Step::Leave);
-        assert_eq!(modes.step(at(150), &denied(0), InForce::Normal), Step::Stay);
-        assert_eq!(modes.step(at(160), &denied(20), InForce::Normal), Step::Stay);
-        assert!(matches!(modes.step(at(190), &denied(20), InForce::Normal), Step::Reach(Mode::Alert, _)));
+        let step = modes.step(at(70), &disk(96.0), InForce::Normal);
+        assert_eq!(mode_of(&step), Some((Mode::Degraded, Some(60))));
+        assert_eq!(modes.step(at(80), &disk(96.0), degraded(50)), Step::Stay);
+        assert_eq!(modes.step(at(105), &disk(50.0), degraded(25)), Step::Stay, "it is left to end");
+        let step = modes.step(at(110), &disk(96.0), degraded(20));
+        assert_eq!(mode_of(&step), Some((Mode::Degraded, Some(60))), "it goes on");
+        assert_eq!(modes.step(at(200), &denied(0), InForce::Normal), Step::Stay);
+        assert_eq!(modes.step(at(210), &denied(20), InForce::Normal), Step::Stay);
+        let step = modes.step(at(240), &denied(20), degraded(50));
+        assert_eq!(mode_of(&step), Some((Mode::Alert, None)), "it is stricter");
         for later in [1000, 2000, 3000] {
-            assert_eq!(modes.step(at(later), &denied(20), InForce::Reached(Mode::Alert)), Step::Stay, "only a person");
+            assert_eq!(modes.step(at(later), &denied(20), reached(Mode::Alert)), Step::Stay, "only a person");
         }
+    }
+
+    #[test]
+    fn a_mode_without_a_rule_any_more_is_not_replaced_by_a_milder_one() {
+        let only = Automatic {
+            modes: rules().modes.into_iter().filter(|(mode, _)| *mode == Mode::Degraded).collect(),
+            ..rules()
+        };
+        let mut modes = AutomaticModes::new(only);
+        for seconds in [0, 40, 80] {
+            assert_eq!(modes.step(at(seconds), &disk(99.0), reached(Mode::Alert)), Step::Stay);
+        }
+        // One that sees no reason does not end what another hostler has reached.
+        assert_eq!(modes.step(at(120), &disk(1.0), degraded(1)), Step::Stay);
     }
 
     #[test]
@@ -219,14 +255,14 @@ mod tests {
             let mut modes = AutomaticModes::new(rules());
             modes.step(at(0), &denied(0), InForce::Normal);
             modes.step(at(1), &denied(25), InForce::Normal);
-            assert!(matches!(modes.step(at(31), &denied(25), InForce::Normal), Step::Reach(Mode::Alert, _)));
-            modes.step(at(32), &denied(25), InForce::Reached(Mode::Alert));
+            assert!(mode_of(&modes.step(at(31), &denied(25), InForce::Normal)).is_some());
+            modes.step(at(32), &denied(25), reached(Mode::Alert));
             for later in [40, 80, 120] {
                 assert_eq!(modes.step(at(later), &denied(30), person), Step::Stay);
             }
             modes.step(at(121), &denied(30), InForce::Normal);
             modes.step(at(122), &denied(50), InForce::Normal);
-            assert!(matches!(modes.step(at(160), &denied(50), InForce::Normal), Step::Reach(Mode::Alert, _)), "others");
+            assert!(mode_of(&modes.step(at(160), &denied(50), InForce::Normal)).is_some(), "others");
         }
     }
 
@@ -238,20 +274,22 @@ mod tests {
         modes.step(at(10), &calls(109, 109), InForce::Normal);
         assert_eq!(modes.step(at(60), &calls(109, 109), InForce::Normal), Step::Stay, "nine calls");
         modes.step(at(61), &calls(120, 110), InForce::Normal);
-        assert!(matches!(modes.step(at(100), &calls(120, 110), InForce::Normal), Step::Reach(Mode::Degraded, _)));
-        let degraded = InForce::Reached(Mode::Degraded);
-        modes.step(at(700), &calls(120, 110), degraded);
-        assert_eq!(modes.step(at(731), &calls(120, 110), degraded), Step::Leave, "they are long ago");
+        assert!(mode_of(&modes.step(at(100), &calls(120, 110), InForce::Normal)).is_some());
+        assert!(mode_of(&modes.step(at(400), &calls(120, 110), degraded(1))).is_some());
+        assert_eq!(modes.step(at(731), &calls(120, 110), degraded(1)), Step::Stay, "they are long ago");
     }
 
     proptest! {
         #[test]
-        fn no_mode_replaces_a_persons_and_none_but_degraded_is_left(
-            steps in prop::collection::vec((0_u64..60, 0.0_f64..100.0, 0_u64..30, 0_u64..10, 0_u8..20), 1..200)
+        fn no_mode_replaces_a_persons_or_a_stricter_one(
+            steps in prop::collection::vec((0_u64..60, 0.0_f64..100.0, 0_u64..30, 0_u64..10, 0_u8..20), 1..200),
+            has_alert in prop::bool::ANY,
         ) {
-            let mut modes = AutomaticModes::new(rules());
+            let mut rules = rules();
+            rules.modes.retain(|(mode, _)| has_alert || *mode == Mode::Degraded);
+            let mut modes = AutomaticModes::new(rules);
             let (mut now, mut calls, mut in_force) = (Duration::ZERO, Calls::default(), InForce::Normal);
-            let mut crossed_since = None;
+            let (mut until, mut crossed_since) = (Duration::ZERO, None);
             for (seconds, full, denied, failed, person) in steps {
                 now += at(seconds);
                 calls = Calls {
@@ -259,28 +297,27 @@ mod tests {
                     failed: calls.failed + failed,
                     denied: calls.denied + denied,
                 };
-                in_force = match person {
-                    0 => InForce::Normal,
-                    1 => InForce::Set,
-                    _ => in_force,
+                in_force = match (person, in_force) {
+                    (0, _) => InForce::Normal,
+                    (1, _) => InForce::Set,
+                    (2, _) => reached(Mode::Alert),
+                    (_, InForce::Reached(Mode::Degraded, _)) if until <= now => InForce::Normal,
+                    (_, InForce::Reached(Mode::Degraded, _)) => {
+                        InForce::Reached(Mode::Degraded, Some(until.saturating_sub(now)))
+                    }
+                    (_, same) => same,
                 };
                 let step = modes.step(now, &Reading { disk: Some(full), calls, ..Reading::default() }, in_force);
                 crossed_since = (full >= 95.0).then(|| crossed_since.unwrap_or(now));
-                match step {
-                    Step::Stay => {}
-                    Step::Reach(mode, reason) => {
-                        prop_assert_ne!(in_force, InForce::Set);
-                        prop_assert_ne!(in_force, InForce::Reached(mode));
-                        prop_assert_ne!(in_force, InForce::Reached(Mode::Alert), "nothing is stricter here");
-                        if reason.contains("disk") {
-                            prop_assert!(crossed_since.is_some_and(|since| now.saturating_sub(since) >= AFTER));
-                        }
-                        in_force = InForce::Reached(mode);
+                if let Step::Reach(mode, reason, lasts) = step {
+                    prop_assert_ne!(in_force, InForce::Set);
+                    prop_assert_ne!(in_force, reached(Mode::Alert), "nothing is stricter here");
+                    prop_assert_eq!(lasts.is_some(), mode == Mode::Degraded);
+                    if reason.contains("disk") && in_force == InForce::Normal {
+                        prop_assert!(crossed_since.is_some_and(|since| now.saturating_sub(since) >= AFTER));
                     }
-                    Step::Leave => {
-                        prop_assert_eq!(in_force, InForce::Reached(Mode::Degraded));
-                        in_force = InForce::Normal;
-                    }
+                    until = now + lasts.unwrap_or_default();
+                    in_force = InForce::Reached(mode, lasts);
                 }
             }
         }

@@ -13,6 +13,7 @@ use std::{fs, thread};
 use notify::event::{AccessKind, AccessMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
+use tokio::task::AbortHandle;
 
 use super::catalogue::Catalogue;
 use super::live::{Registry, is_ignored};
@@ -63,12 +64,21 @@ impl<F: Fn(&Catalogue) + Send> Follower for F {
 pub struct Watching {
     bell: SyncSender<()>,
     over: Arc<AtomicBool>,
+    /// Ends with it.
+    along: Option<AbortHandle>,
 }
 
 /// Starts a watcher that notifies of relevant changes.
 pub(super) type StartWatcher = fn(SyncSender<()>, Arc<Mutex<Folders>>) -> notify::Result<RecommendedWatcher>;
 
 impl Watching {
+    /// A task that ends with it.
+    #[must_use]
+    pub fn along(mut self, task: AbortHandle) -> Self {
+        self.along = Some(task);
+        self
+    }
+
     /// Starts the thread.
     pub fn start(registry: &Arc<Registry>, follower: Box<dyn Follower>) -> Self {
         Self::by(begin, registry, follower)
@@ -101,7 +111,7 @@ impl Watching {
         if let Err(error) = thread::Builder::new().name("watch".to_owned()).spawn(carry(work)) {
             tracing::warn!(%error, "tool files are not watched; changes are noticed at the next call or list");
         }
-        Self { bell, over }
+        Self { bell, over, along: None }
     }
 }
 
@@ -109,6 +119,7 @@ impl Drop for Watching {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
         let _ = self.bell.try_send(());
+        self.along.iter().for_each(AbortHandle::abort);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::config::declared_policy::Mode;
 use crate::config::environment::state;
 use crate::config::kept_mode::KeptMode;
+use crate::config::value::Word;
 use crate::policy::{AutomaticModes, Calls, InForce, Reading, Step};
 use crate::threads::blocking_or_here;
 
@@ -22,6 +23,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 pub(super) async fn follow(service: Weak<CallService>) {
     let Some(mut changes) = service.upgrade().map(|service| service.reconfigurations()) else { return };
     let began = Instant::now();
+    // Why the mode could not be changed, as it was said.
+    let mut said: Option<String> = None;
     let mut watched: Option<(AutomaticModes, Option<System>)> = None;
     loop {
         let Some((config, calls)) = service.upgrade().map(|service| (service.config(), service.counted())) else {
@@ -43,9 +46,14 @@ pub(super) async fn follow(service: Weak<CallService>) {
         let (system, reading) = blocking_or_here(move || measured(system, &folder, calls)).await;
         let step = modes.step(began.elapsed(), &reading, in_force(&config));
         watched = Some((modes, system));
-        let file = config.own_mode_file();
-        if let Err(error) = blocking_or_here(move || done(step, &file)).await {
-            tracing::warn!(%error, "the mode cannot be changed");
+        if let Step::Reach(mode, reason, lasts) = step {
+            let (file, kept) = (config.own_mode_file(), KeptMode::reached(mode, reason, lasts));
+            let written = blocking_or_here(move || kept.write_unless_set(&file)).await;
+            let failed = written.err().map(|error| error.to_string());
+            if let Some(error) = failed.as_ref().filter(|_| failed != said) {
+                tracing::warn!(%error, "the mode should be {}, and cannot be changed", mode.word().to_uppercase());
+            }
+            said = failed;
         }
         tokio::time::sleep(pause).await;
     }
@@ -53,20 +61,9 @@ pub(super) async fn follow(service: Weak<CallService>) {
 
 fn in_force(config: &Config) -> InForce {
     match &config.kept_mode {
-        Some((_, kept)) if kept.is_automatic => InForce::Reached(kept.mode),
+        Some((_, kept)) if kept.is_automatic => InForce::Reached(kept.mode, kept.left()),
         None if config.mode.value == Mode::Normal => InForce::Normal,
         _ => InForce::Set,
-    }
-}
-
-/// Does it, unless a person has set a mode meanwhile.
-fn done(step: Step, file: &Path) -> std::io::Result<()> {
-    let is_of_person = || KeptMode::read(file).map(|kept| kept.is_some_and(|kept| !kept.is_automatic));
-    match step {
-        Step::Stay => Ok(()),
-        Step::Reach(..) | Step::Leave if is_of_person()? => Ok(()),
-        Step::Reach(mode, reason) => KeptMode::reached(mode, reason).write(file),
-        Step::Leave => KeptMode::remove(file).map(drop),
     }
 }
 

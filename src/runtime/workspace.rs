@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::reload::Changes;
 use super::{Runtime, automatic};
 use crate::builtin::Builtins;
@@ -135,9 +137,13 @@ impl Workspace {
 
     /// Watches the tool files and the configuration until the returned guard is dropped, and what changes the mode by itself.
     pub fn watch(&self) -> Watching {
-        spawn(automatic::follow(Arc::downgrade(&self.calls)));
         let follower = Changes::of(&self.calls, &self.runtime, self.added.clone());
-        Watching::start(&self.calls.registry, Box::new(follower))
+        let watching = Watching::start(&self.calls.registry, Box::new(follower));
+        // A program that embeds this may watch before it has a runtime.
+        match Handle::try_current() {
+            Ok(_) => watching.along(spawn(automatic::follow(Arc::downgrade(&self.calls))).abort_handle()),
+            Err(_) => watching,
+        }
     }
 
     /// The same after a while: what changes from now on is noticed then. Most commands have ended by that time.

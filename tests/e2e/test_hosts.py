@@ -12,7 +12,8 @@ import threading
 import unittest
 from pathlib import Path
 
-from harness import config_file, environment, run, scratch, write_tool
+from harness import config_file, environment, eventually, run, scratch, supervisor, write_tool
+from wire import Wire, call
 
 TOOL = '''
 import json, os, socket, urllib.request
@@ -60,6 +61,23 @@ if "--schema" in sys.argv:
     print(json.dumps({"parameters": {"type": "object", "properties": {"url": {"type": "string"}}}}))
     sys.exit()
 print(json.dumps(urllib.request.urlopen(json.load(sys.stdin)["url"], timeout=10).read().decode()))
+'''
+FLOOD = '''#!/usr/bin/env python3
+import json, os, socket, sys
+if "--schema" in sys.argv:
+    print(json.dumps({"parameters": {"type": "object", "properties": {"url": {"type": "string"}}}}))
+    sys.exit()
+url, links = json.load(sys.stdin)["url"], []
+for _ in range(20):
+    link = socket.create_connection(("127.0.0.1", 3128), 5)
+    link.sendall(f"POST {url} HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 1000000000\\r\\n\\r\\n".encode())
+    link.settimeout(0.2)
+    try:
+        while True:
+            link.send(b"x" * 65536)
+    except TimeoutError:
+        links.append(link)
+print(len(links))
 '''
 
 
@@ -192,7 +210,7 @@ class Hosts(unittest.TestCase):
         self.configure()
         config_file(self.folder, 'tools = ["tools"]\n')
         free = self.value("web.tried", given.replace("tunnel", "nothing"))
-        for name in ("directly", "IPv4 within IPv6", "a datagram", "a Unix socket", "an abstract socket", "a redirect"):
+        for name in ("directly", "a datagram", "a Unix socket", "an abstract socket", "a redirect"):
             with self.subTest(name, kind="free"):
                 self.assertIsNone(free[name], "a way that never leads out proves nothing")
 
@@ -253,6 +271,35 @@ class Hosts(unittest.TestCase):
         config_file(self.folder, 'tools = ["tools"]\n[sandbox]\nnetwork = "off"\n')
         ways = "ways:=" + json.dumps({"directly": ["stream", "127.0.0.1", self.one]})
         self.assertIn("not permitted", self.value("narrow.tried", ways)["directly"])
+
+    def test_a_tool_leaves_nothing_open(self):
+        """Requests to a host that never reads, and a tool that has ended."""
+        silent = socket.socket()
+        self.addCleanup(silent.close)
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        program = self.tools / "program"
+        program.write_text(FLOOD)
+        program.chmod(0o755)
+        host = "127.0.0.1:%d" % silent.getsockname()[1]
+        config_file(self.folder, f'tools = ["tools"]\n[tool.program]\nsandbox = {{ network = ["{host}"] }}\n')
+        wire = Wire(self.tools, cwd=self.folder, arguments=("--standalone",), env=self.env)
+        self.addCleanup(wire.__exit__)
+        wire.open()
+
+        hostler = supervisor(wire.process.pid)
+        if os.geteuid() != 0:
+            self.skipTest("only root sees the files of hostler")
+
+        def files():
+            return len(os.listdir(f"/proc/{hostler}/fd"))
+        for number in range(1, 4):
+            wire.send(call(number, "program", url=f"http://{host}/"))
+            self.assertEqual(wire.answer(number)["result"]["structuredContent"], {"result": 20})
+            if number == 1:
+                eventually(lambda: files() < 60, "those of the first are closed")
+                before = files()
+        eventually(lambda: files() <= before + 4, f"{files()} are open, and {before} were")
 
     def test_without_namespaces_nothing_starts(self):
         inside = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\""

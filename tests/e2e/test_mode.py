@@ -142,8 +142,8 @@ class Modes(unittest.TestCase):
         for params in ({"mode": "locked"}, {}, {"mode": "normal", "minutes": 1}, {"mode": "normal", "seconds": -1}):
             self.assertEqual(control.ask("mode.set", params).data["code"], "INVALID_PARAMS", params)
 
-    def test_a_full_disk_degrades_and_ends_by_itself(self):
-        automatic = '[policy.automatic]\nafter = "1s"\ndegraded = {{ disk = "{}" }}\n'.format
+    def test_scarce_memory_degrades_and_that_ends_by_itself(self):
+        automatic = '[policy.automatic]\nafter = "1s"\ndegraded = {{ memory = "{}" }}\n'.format
         wire = self.open()
         self.assertEqual(self.names(wire), ["a_change", "a_look"])
         config_file(self.folder, RULES + automatic("1%"))
@@ -151,7 +151,7 @@ class Modes(unittest.TestCase):
         self.assertEqual(self.names(wire), ["a_look"])
         found = self.mode()
         self.assertEqual((found["mode"], found["origin"]), ("degraded", "`[policy.automatic]`"))
-        self.assertIn("of the disk is full", found["reason"])
+        self.assertIn("of the memory is in use", found["reason"])
         config_file(self.folder, RULES + automatic("100%"))
         wire.until(CHANGED)
         self.assertEqual((self.names(wire), self.mode()["mode"]), (["a_change", "a_look"], "normal"))

@@ -32,7 +32,7 @@ impl Layer {
             Self::SystemCalls => "network and system calls",
             Self::Signals => "signals",
             Self::Hosts => "chosen hosts",
-            Self::Hiding => "hidden files",
+            Self::Hiding => "hidden files and attributes",
         }
     }
 
@@ -76,7 +76,7 @@ pub fn layers() -> [(Layer, Option<String>); 5] {
 pub(super) fn lacking(missing: &[Layer]) -> String {
     let words: Vec<String> =
         missing.iter().map(|layer| format!("{} (needs {})", layer.word(), layer.needs())).collect();
-    format!("it requires a sandbox, and this system cannot enforce: {}", words.join(", "))
+    format!("its sandbox needs what this system does not have: {}", words.join(", "))
 }
 
 #[cfg(target_os = "linux")]

@@ -8,6 +8,8 @@
 mod files;
 mod layers;
 #[cfg(target_os = "linux")]
+mod mount_plan;
+#[cfg(target_os = "linux")]
 mod namespaces;
 mod own;
 #[cfg(target_os = "linux")]
@@ -111,7 +113,8 @@ impl Walls {
         let walls = Self {
             access: all,
             own,
-            environment: environment.clone(),
+            // It is part of what clients must have in common to share a worker.
+            environment: environment.only(&["HOME", "PATH"]),
             hidden: sandboxes.iter().flat_map(|one| one.hide.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
             open_files: least(|one| one.open_files),
             file_size: least(|one| one.file_size),
@@ -126,14 +129,24 @@ impl Walls {
         !self.access.is_empty() || !self.hidden.is_empty()
     }
 
-    /// The folders and files that it may change: what lies in a folder of each access. Empty, if those are all or none.
+    /// The folders and files that it may change, as they are now: what lies in a folder of each access. `None` for everything.
     #[cfg(target_os = "linux")]
-    fn writable(&self) -> Vec<PathBuf> {
-        let lists: Vec<&Vec<PathBuf>> = self.access.iter().filter_map(|access| access.write.as_ref()).collect();
+    fn writable(&self) -> Option<Vec<PathBuf>> {
+        let real =
+            |list: &Vec<PathBuf>| -> Vec<PathBuf> { list.iter().filter_map(|path| path.canonicalize().ok()).collect() };
+        let lists: Vec<Vec<PathBuf>> =
+            self.access.iter().filter_map(|access| access.write.as_ref().map(real)).collect();
         let is_in_all = |path: &&PathBuf| lists.iter().all(|list| list.iter().any(|folder| path.starts_with(folder)));
-        let common: BTreeSet<PathBuf> = lists.iter().copied().flatten().filter(is_in_all).cloned().collect();
+        let common: BTreeSet<PathBuf> = lists.iter().flatten().filter(is_in_all).cloned().collect();
         let has_all = common.iter().any(|folder| folder.parent().is_none());
-        if has_all { Vec::new() } else { common.into_iter().collect() }
+        (!lists.is_empty() && !has_all).then(|| common.into_iter().collect())
+    }
+
+    /// Whether it has folders to write to, beside which attributes could be changed. Without one, the filter of system calls closes that.
+    fn keep_attributes(&self) -> bool {
+        let mut lists = self.access.iter().filter_map(|access| access.write.as_ref()).peekable();
+        let has_all = |list: &&Vec<PathBuf>| list.iter().any(|folder| folder.parent().is_none());
+        lists.peek().is_some() && lists.clone().all(|list| !list.is_empty()) && !lists.all(|list| has_all(&list))
     }
 
     /// Whether the network is closed.
@@ -157,7 +170,7 @@ impl Walls {
             Layer::Files => self.access.iter().any(Access::limits_files),
             Layer::SystemCalls | Layer::Signals => self.limit_access(),
             Layer::Hosts => self.hosts().is_some(),
-            Layer::Hiding => !self.hidden.is_empty(),
+            Layer::Hiding => !self.hidden.is_empty() || (self.is_required && self.keep_attributes()),
         };
         Layer::ALL.into_iter().filter(|layer| needs(layer) && !layer.is_here()).collect()
     }

@@ -3,10 +3,10 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, write};
 use rustix::process::{DumpableBehavior, dumpable_behavior, getegid, geteuid, set_dumpable_behavior};
@@ -47,8 +47,8 @@ impl Namespaces {
         self.mounts.iter_mut().try_for_each(OwnMounts::set_up)
     }
 
-    /// The files belong to root where a process may not be looked into, as a copy of hostler may not: for these writes it may. Who could
-    /// use that moment is outside of every tool, which is in a domain.
+    /// The files belong to root where a process may not be looked into, as a copy of hostler may not: for these writes it may. No tool in a
+    /// domain can use that moment; other programs of this user can (docs/security.md).
     fn keep_ids(&self) -> io::Result<()> {
         let before = dumpable_behavior()?;
         set_dumpable_behavior(DumpableBehavior::Dumpable)?;
@@ -68,32 +68,46 @@ impl Namespaces {
 
 /// Whether a process can have a network of its own here.
 pub(super) fn has_networks() -> bool {
-    static HAS_NETWORKS: LazyLock<bool> = LazyLock::new(|| {
-        OwnNetwork::new().is_ok_and(|(network, _door)| can_enter(Namespaces::of(Some(network), None)))
-    });
-    *HAS_NETWORKS
+    static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
+    known(&KNOWN, || {
+        let Ok((network, _door)) = OwnNetwork::new() else { return None };
+        can_enter(Namespaces::of(Some(network), None)?)
+    })
 }
 
 /// Whether a process can have mounts of its own here.
 pub(super) fn has_mounts() -> bool {
-    static HAS_MOUNTS: LazyLock<bool> = LazyLock::new(|| {
-        let root = Path::new("/");
-        can_enter(Namespaces::of(None, OwnMounts::new(&[], Some(&[root.to_owned()]), root)))
-    });
-    *HAS_MOUNTS
+    static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
+    known(&KNOWN, || {
+        let (root, hidden) = (PathBuf::from("/"), ["/proc", "/dev/null"].map(PathBuf::from));
+        let mounts = OwnMounts::new(&hidden, &[], Some(std::slice::from_ref(&root)), &root)?;
+        can_enter(Namespaces::of(None, Some(mounts))?)
+    })
 }
 
-/// Whether a process can make such namespaces. One tries it, and starts nothing.
-fn can_enter(namespaces: Option<Namespaces>) -> bool {
-    let Some(mut namespaces) = namespaces else { return false };
+/// What is known, or found out now. What only failed for want of something is tried again the next time.
+fn known(known: &Mutex<Option<bool>>, find_out: impl FnOnce() -> Option<bool>) -> bool {
+    let mut known = known.lock();
+    if known.is_none() {
+        *known = find_out();
+    }
+    known.unwrap_or(false)
+}
+
+/// Whether a process can make such namespaces, if that can be told. One tries it, and starts nothing.
+fn can_enter(mut namespaces: Namespaces) -> Option<bool> {
     let _open = keeper::open_for_starts();
     let mut command = Command::new("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let end = Errno::CANCELED.raw_os_error();
     // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
     #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
     unsafe {
-        command.pre_exec(move || namespaces.enter().and(Err(io::Error::from_raw_os_error(end))));
+        command.pre_exec(move || namespaces.enter().and(Err(Errno::CANCELED.into())));
     }
-    command.spawn().is_err_and(|error| error.raw_os_error() == Some(end))
+    let error = command.spawn().err()?;
+    match Errno::from_io_error(&error) {
+        Some(Errno::CANCELED) => Some(true),
+        Some(Errno::PERM | Errno::ACCESS | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Some(false),
+        _ => None,
+    }
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use seccompiler::BpfProgram;
 
 use super::layers::{self, Layer};
+use super::mount_plan::MountPlan;
 use super::namespaces::{Namespaces, has_mounts};
-use super::own_mounts::OwnMounts;
 use super::own_network::{Door, OwnNetwork, PROXIES};
 use super::system_calls::{self, Closing};
 use super::temporary::PrivateFolder;
@@ -63,15 +63,15 @@ impl Prepared {
         let directory = launch.directory.clone().or_else(|| std::env::current_dir().ok());
         let directory = directory.unwrap_or_else(|| PathBuf::from("/"));
         // Asked for here: it starts a process.
-        let writable = Some(walls.writable()).filter(|writable| !writable.is_empty() && has_mounts());
-        let made = move || Self::new(&walls, &missing, &within, Mounted { writable, directory });
+        let seals = walls.keep_attributes() && has_mounts();
+        let made = move || Self::new(&walls, &missing, &within, &directory, seals);
         if launch.walls.iter().any(|walls| walls.name_paths()) {
             return blocking_or_here(made).await.map(Some);
         }
         made().map(Some)
     }
 
-    fn new(walls: &Walls, missing: &[Layer], within: &Path, mounted: Mounted) -> io::Result<Self> {
+    fn new(walls: &Walls, missing: &[Layer], within: &Path, directory: &Path, seals: bool) -> io::Result<Self> {
         let private = if walls.need_private_folder() { Some(PrivateFolder::create(within)?) } else { None };
         let paths = walls.own.iter().flat_map(|own| own.paths(&walls.environment));
         let own: Vec<PathBuf> = paths.collect::<BTreeSet<_>>().into_iter().collect();
@@ -103,12 +103,13 @@ impl Prepared {
         let most = (walls.open_files, walls.file_size);
         let around = Surroundings { private, way_out, proxy: None };
         let private = around.private.as_ref().map(PrivateFolder::path);
-        let namespaces = Namespaces::of(network, mounted.mounts(&walls.hidden, &own, private)?);
+        let mounts = MountPlan { walls, own: &own, private, directory, seals }.mounts()?;
+        let namespaces = Namespaces::of(network, mounts);
         Ok(Self { most, limits_access, rulesets, filters, namespaces, around })
     }
 
-    /// Makes a program leave the namespaces that it shares. Before everything else that it does to itself: the signal at the death of its
-    /// parent, which it asks for, would be forgotten, and a domain over files forbids mounts.
+    /// Makes a program leave the namespaces that it shares. Before everything else that it does to itself: a domain over files forbids
+    /// mounts.
     pub fn depart(&mut self, command: &mut Command) {
         let Some(mut namespaces) = self.namespaces.take() else { return };
         if self.around.way_out.is_some() {
@@ -146,35 +147,5 @@ impl Prepared {
             command.pre_exec(enter);
         }
         around
-    }
-}
-
-/// What mounts of its own a process needs.
-struct Mounted {
-    /// The folders that it may write to, if the attributes of all other files are to be kept.
-    writable: Option<Vec<PathBuf>>,
-    directory: PathBuf,
-}
-
-impl Mounted {
-    /// Those mounts, if it needs some. What it needs to run cannot be hidden from it.
-    fn mounts(self, hidden: &[PathBuf], own: &[PathBuf], private: Option<&Path>) -> io::Result<Option<OwnMounts>> {
-        let Self { writable, directory } = self;
-        if writable.is_none() && hidden.is_empty() {
-            return Ok(None);
-        }
-        let hidden: Vec<PathBuf> = hidden.iter().flat_map(|path| path.canonicalize()).collect();
-        let covers = |path: &&Path| {
-            let real = path.canonicalize().ok();
-            hidden.iter().any(|hidden| real.as_ref().is_some_and(|real| real.starts_with(hidden)))
-        };
-        if let Some(needed) = own.iter().map(PathBuf::as_path).chain(private).find(covers) {
-            let what = format!("its sandbox hides {}, which it needs to run; hide less", needed.display());
-            return Err(io::Error::other(what));
-        }
-        let writable =
-            writable.map(|folders| folders.into_iter().chain(private.map(Path::to_owned)).collect::<Vec<_>>());
-        let mounts = OwnMounts::new(&hidden, writable.as_deref(), &directory);
-        mounts.map(Some).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
     }
 }

@@ -136,6 +136,7 @@ const CHANGING_REQUESTS: [u64; 6] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x40
 
 /// Newer than the list of the C library. New calls have the same number on every machine.
 const FCHMODAT2: c_long = 452;
+const OPEN_TREE_ATTR: c_long = 467;
 const SETXATTRAT: c_long = 463;
 const GETXATTRAT: c_long = 464;
 const LISTXATTRAT: c_long = 465;
@@ -201,7 +202,7 @@ pub(super) fn filters(closing: Closing) -> &'static [BpfProgram] {
 fn build(closing: Closing) -> Option<Vec<BpfProgram>> {
     let whole = |calls: &[c_long]| -> Closed { calls.iter().map(|call| (*call, Vec::new())).collect() };
     let mut closed = whole(ALWAYS);
-    closed.extend(whole(&[FILE_SETATTR, KEXEC_FILE_LOAD]));
+    closed.extend(whole(&[FILE_SETATTR, KEXEC_FILE_LOAD, OPEN_TREE_ATTR]));
     closed.insert(libc::SYS_clone, NAMESPACES.iter().filter_map(|flag| rule([has(0, *flag)])).collect());
     closed.extend(of_others());
     let requests =

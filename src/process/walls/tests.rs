@@ -121,7 +121,7 @@ async fn attributes_change_only_where_files_may() {
         {
             let done = place.shell(writes(), change).await;
             assert!(
-                !done.succeeded() && done.stderr.contains("Read-only") || done.stderr.contains("denied"),
+                !done.succeeded() && (done.stderr.contains("Read-only") || done.stderr.contains("denied")),
                 "{change}: {done:?}"
             );
         }
@@ -224,10 +224,11 @@ async fn what_is_hidden_is_empty_from_wherever_it_is_looked_at() {
         return;
     }
     fs::write(place.at("read/.env"), "secret").unwrap();
+    fs::create_dir(place.at("closed/deep")).unwrap();
     std::os::unix::fs::symlink(place.at("closed"), place.at("link")).unwrap();
     let walls = |access: Access| Walls {
         access: vec![access],
-        hidden: vec![place.at("link"), place.at("read/.env"), place.at("absent")],
+        hidden: vec![place.at("closed"), place.at("closed/deep"), place.at("read/.env"), place.at("absent")],
         ..Walls::default()
     };
     for (script, said) in [
@@ -239,12 +240,16 @@ async fn what_is_hidden_is_empty_from_wherever_it_is_looked_at() {
         ("umount closed; umount read/.env; cat read/.env", ""),
         ("unshare -Urm umount closed; cat closed/file", ""),
         ("echo x > closed/new || echo no", "no\n"),
+        ("mv read other; cat other/.env; mv $PWD ../renamed; cat ../renamed/read/.env", ""),
+        ("chmod 640 read/.env || echo no; stat -c %a read/.env /dev/null", "no\n666\n666\n"),
+        ("mv read/file read/moved && mv read/moved read/file && cat read/file", "read"),
     ] {
         for access in [Access::FULL, Access { write: Some(vec![place.at("")]), ..Access::FULL }] {
             let done = place.within(walls(access), script).await;
             assert_eq!(done.stdout, said, "{script}: {}", done.stderr);
         }
         assert_eq!(fs::read_to_string(place.at("closed/file")).unwrap(), "closed");
+        assert_eq!(fs::read_to_string(place.at("read/.env")).unwrap(), "secret");
     }
     let done = place.started(walls(Access::FULL), "closed", "ls -A; cat file; pwd").await;
     assert_eq!(
@@ -271,4 +276,19 @@ async fn what_a_program_needs_cannot_be_hidden() {
     let launch = Launch::new("/bin/true").with_walls(Some(Arc::new(walls)));
     let error = run(&launch, Duration::from_secs(20), |_| {}).await.unwrap_err();
     assert!(error.to_string().contains("which it needs to run"), "{error}");
+}
+
+#[tokio::test]
+async fn a_place_is_hidden_by_no_link_that_can_be_changed() {
+    let place = Place::new();
+    if !has_walls() || !Layer::Hiding.is_here() {
+        return;
+    }
+    std::os::unix::fs::symlink(place.at("closed"), place.at("write/link")).unwrap();
+    let walls = |access| Walls { access: vec![access], hidden: vec![place.at("write/link")], ..Walls::default() };
+    let reader = Access { write: Some(Vec::new()), ..Access::FULL };
+    assert_eq!(place.within(walls(reader), "ls -A closed").await.stdout, "");
+    let launch = Launch::new("/bin/true").with_walls(Some(Arc::new(walls(place.pure()))));
+    let error = run(&launch, Duration::from_secs(20), |_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("name the place itself"), "{error}");
 }
