@@ -137,6 +137,11 @@ impl Registry {
         self.announce();
     }
 
+    /// Waits until a reading that is under way is in force. A new configuration is known before its catalogue is.
+    pub fn settled(&self) {
+        drop(self.reading.lock());
+    }
+
     /// The revisions of a list: another one whenever clients would see another list.
     pub fn announcements(&self, list: RoleKind) -> watch::Receiver<u64> {
         self.announced[list as usize].subscribe()

@@ -279,6 +279,28 @@ fn of_two_concurrent_readings_the_later_one_stays() {
 }
 
 #[test]
+fn who_waits_for_a_configuration_sees_its_catalogue() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    let registry = open(folder.path());
+    let before = registry.catalogue().tools.len();
+    write(folder.path(), "other.py", TOOL);
+    std::thread::scope(|scope| {
+        let (said, heard) = std::sync::mpsc::channel();
+        let registry = &registry;
+        registry.reconfigure(registry.config(), Vec::new(), |put_in_force| {
+            scope.spawn(move || {
+                registry.settled();
+                said.send(registry.catalogue().tools.len()).unwrap();
+            });
+            assert!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "it is not in force yet");
+            put_in_force();
+        });
+        assert_eq!(heard.recv_timeout(Duration::from_secs(20)), Ok(2 * before));
+    });
+}
+
+#[test]
 fn a_version_that_did_not_start_is_tried_again_with_growing_pauses() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);

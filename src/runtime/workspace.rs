@@ -159,7 +159,13 @@ impl Workspace {
     /// Puts a configuration in force that was saved just now, before what watches it has seen that.
     pub async fn catch_up(&self) {
         let changes = Changes::of(&self.calls, &self.runtime, self.added.clone());
-        let _ = blocking_or_here(move || changes.look()).await;
+        let registry = Arc::clone(&self.calls.registry);
+        let look = move || {
+            changes.look();
+            // What watches it may have seen that, and be about to put it in force.
+            registry.settled();
+        };
+        blocking_or_here(look).await;
     }
 
     /// What is wrong with the tools folders and with tables of the configuration.
