@@ -63,6 +63,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     results.extend(broken(app));
     results.push(machine::separation());
     results.push(sandboxes::walls(app).await);
+    results.extend(sandboxes::absent(app));
     results.extend(built_in(app));
     results.extend(machine::interpreters(app).await);
     results.extend(secrets(app).await);

@@ -1,5 +1,7 @@
 //! Sandboxes: which walls this system has, tried out, and what the tools that ask for some get.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +55,30 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
         "use Linux 6.12 or newer with Landlock and seccomp (docs/security.md)"
     };
     CheckResult::new("sandbox", state, found, fix)
+}
+
+/// The files and folders of sandboxes that are not there: a name may be wrong. A hidden one may be missing for good reasons.
+pub(super) fn absent(app: &Workspace) -> Option<CheckResult> {
+    let catalogue = app.calls.registry.catalogue();
+    let sandboxes = || catalogue.files.iter().flat_map(|entry| &entry.settings.sandbox);
+    let of_key = |key: &str, paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<String> {
+        let missing: BTreeSet<&PathBuf> = paths.filter(|path| !path.exists()).collect();
+        missing.into_iter().map(|path| format!("`{key}` {}", path.display())).collect()
+    };
+    let mut needed = of_key("read", &mut sandboxes().flat_map(|one| one.read.iter().flatten()));
+    needed.extend(of_key("write", &mut sandboxes().flat_map(|one| one.write.iter().flatten())));
+    let hidden = of_key("hide", &mut sandboxes().flat_map(|one| &one.hide));
+    let found = format!("not there: {}", needed.iter().chain(&hidden).cloned().collect::<Vec<_>>().join(", "));
+    match (needed.is_empty(), hidden.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(CheckResult::good("sandbox", found)),
+        (false, _) => Some(CheckResult::new(
+            "sandbox",
+            State::Doubtful,
+            found,
+            "make them, or correct the names (docs/sandbox.md)",
+        )),
+    }
 }
 
 /// Whether a shell within walls starts, and cannot read a file outside of them. True where that cannot be tried.

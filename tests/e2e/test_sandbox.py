@@ -374,6 +374,13 @@ class Sandboxes(unittest.TestCase):
         self.assertIn(f"reader: reads everything; writes temporary files, {out}; no network", shown)
         doctor = run("doctor", "--offline", env=self.env, cwd=self.folder).stdout
         self.assertIn("1 tool file with a sandbox, 1 without", doctor)
+        self.assertIn(f"not there: `write` {out}", " ".join(doctor.split()))
+        out.mkdir()
+        self.assertNotIn("not there", run("doctor", "--offline", env=self.env, cwd=self.folder).stdout)
+        self.configure('[tool.a]\nsandbox = { hide = ["secrt"] }\n')
+        found = json.loads(run("doctor", "--offline", "--json", env=self.env, cwd=self.folder).stdout)
+        found, = [check for check in found if check["found"].startswith("not there")]
+        self.assertEqual((found["state"], found["found"]), ("good", f"not there: `hide` {self.folder.resolve()}/secrt"))
         self.put("program")
         self.configure('[builtin]\nenable = ["bash", "read_file"]\nroots = ["tools"]\n[sandbox]\npreset = "pure"\n')
         shown = {tool: run("show", tool, env=self.env, cwd=self.folder).stdout for tool in ("program", "bash", "read_file")}
