@@ -1,6 +1,6 @@
 //! Modes that change by themselves: which one should be in force, of what was measured. Pure; the time is passed in.
 //!
-//! A mode is reached when one of its thresholds was crossed all the time for a while. DEGRADED is reached for some time only, and again as
+//! A mode is reached when its thresholds were crossed for a while: at each look at least one. DEGRADED is reached for some time only, and again as
 //! long as one is crossed: several hostlers may look, and no one of them ends what another has reason for. From every other mode only a
 //! person leads back, and none is ever put in place of what a person has set.
 
@@ -289,7 +289,7 @@ mod tests {
             rules.modes.retain(|(mode, _)| has_alert || *mode == Mode::Degraded);
             let mut modes = AutomaticModes::new(rules);
             let (mut now, mut calls, mut in_force) = (Duration::ZERO, Calls::default(), InForce::Normal);
-            let (mut until, mut crossed_since) = (Duration::ZERO, None);
+            let (mut until, mut first) = (Duration::ZERO, None);
             for (seconds, full, denied, failed, person) in steps {
                 now += at(seconds);
                 calls = Calls {
@@ -308,13 +308,14 @@ mod tests {
                     (_, same) => same,
                 };
                 let step = modes.step(now, &Reading { disk: Some(full), calls, ..Reading::default() }, in_force);
-                crossed_since = (full >= 95.0).then(|| crossed_since.unwrap_or(now));
-                if let Step::Reach(mode, reason, lasts) = step {
+                // What is seen for the first time, or first since a person has set a mode, has not lasted.
+                first = first.filter(|_| in_force != InForce::Set).or(Some(now));
+                if let Step::Reach(mode, _, lasts) = step {
                     prop_assert_ne!(in_force, InForce::Set);
                     prop_assert_ne!(in_force, reached(Mode::Alert), "nothing is stricter here");
                     prop_assert_eq!(lasts.is_some(), mode == Mode::Degraded);
-                    if reason.contains("disk") && in_force == InForce::Normal {
-                        prop_assert!(crossed_since.is_some_and(|since| now.saturating_sub(since) >= AFTER));
+                    if in_force == InForce::Normal {
+                        prop_assert!(first.is_some_and(|first| now.saturating_sub(first) >= AFTER));
                     }
                     until = now + lasts.unwrap_or_default();
                     in_force = InForce::Reached(mode, lasts);
