@@ -3,17 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::declared_policy::Mode;
+use super::inline::{table_of, taken};
 use super::origin::Diagnosis;
-use super::section::nearest;
 use super::value::{FromToml, Word, count, limit, mismatch};
 
 /// When the mode changes by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Automatic {
-    /// For how long something has to be so, before the mode changes, and before it changes back.
+    /// For how long a threshold has to be crossed before the mode changes.
     pub after: Duration,
     /// Modes with what leads to them: the strictest first.
     pub modes: Vec<(Mode, Thresholds)>,
@@ -34,7 +34,7 @@ pub struct Thresholds {
     pub denied: Option<usize>,
 }
 
-/// How long something has to be so, if nothing is set.
+/// The default of `after`.
 const AFTER: Duration = Duration::from_secs(30);
 
 /// The modes that can be reached: the strictest first.
@@ -45,32 +45,24 @@ const THRESHOLDS: [&str; 5] = ["cpu", "memory", "disk", "failed", "denied"];
 
 impl Automatic {
     pub(super) fn read(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
-        let table = checked(value, &KEYS, "write `degraded = { disk = \"95%\" }`")?;
+        let table = table_of(value, &KEYS, "a table", "write `degraded = { disk = \"95%\" }`")?;
         let mut modes = Vec::new();
         for mode in REACHED {
-            if let Some(value) = table.get(mode.word()) {
-                modes.push((mode, Thresholds::read(value.get_ref()).map_err(|wrong| within(mode.word(), wrong))?));
-            }
+            modes.extend(taken(table, mode.word(), Thresholds::read)?.map(|thresholds| (mode, thresholds)));
         }
-        let after = table.get("after").map(|value| limit(value.get_ref()).map_err(|wrong| within("after", wrong)));
-        Ok(Self { after: after.transpose()?.unwrap_or(AFTER), modes })
+        Ok(Self { after: taken(table, "after", limit)?.unwrap_or(AFTER), modes })
     }
 }
 
 impl Thresholds {
     fn read(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
-        let table = checked(value, &THRESHOLDS, "write `{ disk = \"95%\" }`")?;
-        let share = |key: &str| -> Result<Option<u8>, Diagnosis> {
-            let value = table.get(key).map(|value| percent(value.get_ref()).map_err(|wrong| within(key, wrong)));
-            value.transpose()
-        };
-        let denied = table.get("denied").map(|value| count(value.get_ref()).map_err(|wrong| within("denied", wrong)));
+        let table = table_of(value, &THRESHOLDS, "a table", "write `{ disk = \"95%\" }`")?;
         Ok(Self {
-            cpu: share("cpu")?,
-            memory: share("memory")?,
-            disk: share("disk")?,
-            failed: share("failed")?,
-            denied: denied.transpose()?,
+            cpu: taken(table, "cpu", percent)?,
+            memory: taken(table, "memory", percent)?,
+            disk: taken(table, "disk", percent)?,
+            failed: taken(table, "failed", percent)?,
+            denied: taken(table, "denied", count)?,
         })
     }
 }
@@ -85,23 +77,6 @@ impl fmt::Display for Automatic {
             write!(f, "{} at {}; ", mode.word(), all.join(", "))?;
         }
         write!(f, "after {}", humantime::format_duration(self.after))
-    }
-}
-
-fn within(key: &str, wrong: Diagnosis) -> Diagnosis {
-    Diagnosis { what: format!("`{key}`: {}", wrong.what), ..wrong }
-}
-
-/// A table with these keys alone.
-fn checked<'v, 'i>(value: &'v DeValue<'i>, keys: &[&str], fix: &str) -> Result<&'v DeTable<'i>, Diagnosis> {
-    let table = value.as_table().ok_or_else(|| mismatch("a table", value, fix))?;
-    match table.keys().map(toml::Spanned::get_ref).find(|key| !keys.contains(&&***key)) {
-        None => Ok(table),
-        Some(unknown) => {
-            let near = nearest(unknown, keys.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let fix = near.unwrap_or_else(|| format!("the keys here are {}", keys.join(", ")));
-            Err(Diagnosis::new(format!("unknown key `{unknown}`"), fix))
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hosts that a sandbox lets a tool reach: names, `*.` before all names beneath one, addresses, networks; each with a port or without.
+//! How far a sandbox opens the network, and the hosts that it may let a tool reach: names, `*.` before all names beneath one, addresses, networks; each with a port or without.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use super::builtin::network;
 use super::origin::Diagnosis;
-use super::value::FromToml;
+use super::value::{FromToml, mismatch};
 
 /// Hosts, and which of their ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +84,60 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// A list of them.
-pub(super) fn host_list(value: &DeValue<'_>) -> Result<Vec<HostPattern>, Diagnosis> {
+/// How far the network is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// No sockets.
+    Off,
+    /// These hosts, through a proxy of hostler.
+    Hosts(Vec<HostPattern>),
+    /// Sockets of the internet.
+    On,
+}
+
+impl Network {
+    pub(super) fn read(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
+        if value.as_array().is_some() {
+            return host_list(value).map(Self::Hosts);
+        }
+        match value.as_str() {
+            Some("off") => Ok(Self::Off),
+            Some("on") => Ok(Self::On),
+            _ => {
+                let fix = "write \"on\", \"off\", or the hosts: [\"api.example.com\", \"*.example.org\"]";
+                Err(mismatch("\"on\", \"off\" or a list of hosts", value, fix))
+            }
+        }
+    }
+
+    /// As it stands in a file.
+    pub(super) fn written(&self) -> String {
+        match self {
+            Self::Off => "\"off\"".to_owned(),
+            Self::On => "\"on\"".to_owned(),
+            Self::Hosts(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
+                format!("[{}]", hosts.join(", "))
+            }
+        }
+    }
+
+    /// For people.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Off => "no network".to_owned(),
+            Self::On => "network".to_owned(),
+            Self::Hosts(hosts) if hosts.is_empty() => "network to no host".to_owned(),
+            Self::Hosts(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+                format!("network to {}", hosts.join(", "))
+            }
+        }
+    }
+}
+
+/// A list of hosts.
+fn host_list(value: &DeValue<'_>) -> Result<Vec<HostPattern>, Diagnosis> {
     let fix = "write names (\"api.example.com\", \"*.example.com\"), addresses or networks (\"10.1.0.0/16\"), with a port \
                (\"example.com:443\") or without";
     let patterns = Vec::<String>::from_toml(value)?;

@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::declared_policy::Mode;
 use super::environment::{Environment, state};
-use super::origin::Setting;
+use super::load::{Config, ConfigError, ConfigOptions, project_file};
+use super::origin::{Origin, Setting};
 use super::private_file::replace;
 
 /// A mode that a person has set.
@@ -139,26 +140,20 @@ impl KeptMode {
 
     /// Keeps it there, in place of another one.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        let bytes = serde_json::to_vec(self)?;
-        let folder = file.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let _turn = turn(folder)?;
-        replace(file, &bytes)
+        let _turn = turn(made(file)?)?;
+        replace(file, &serde_json::to_vec(self)?)
     }
 
     /// The same, unless a person has set a mode.
     pub fn write_unless_set(&self, file: &Path) -> io::Result<()> {
-        let bytes = serde_json::to_vec(self)?;
-        let folder = file.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let _turn = turn(folder)?;
+        let _turn = turn(made(file)?)?;
         let is_set = Self::read(file)?.is_some_and(|kept| !kept.is_automatic);
-        if is_set { Ok(()) } else { replace(file, &bytes) }
+        if is_set { Ok(()) } else { replace(file, &serde_json::to_vec(self)?) }
     }
 
     /// Ends it. Whether there was one.
     pub fn remove(file: &Path) -> io::Result<bool> {
-        let _turn = match turn(file.parent().unwrap_or(Path::new("/"))) {
+        let _turn = match turn(folder_of(file)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             turn => turn?,
         };
@@ -170,9 +165,79 @@ impl KeptMode {
     }
 }
 
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("/"))
+}
+
+/// The folder of a file, which is made if it is missing.
+fn made(file: &Path) -> io::Result<&Path> {
+    let folder = folder_of(file);
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    Ok(folder)
+}
+
 /// The right to change what a folder has, until it is dropped: one process has it at a time.
 fn turn(folder: &Path) -> io::Result<File> {
     let folder = File::open(folder)?;
     flock(&folder, FlockOperation::LockExclusive)?;
     Ok(folder)
+}
+
+impl Config {
+    /// Where the mode is kept that a person has set for a directory.
+    pub fn mode_file(options: &ConfigOptions, directory: &Path) -> PathBuf {
+        KeptMode::file(&options.environment, project_file(options, directory).as_deref())
+    }
+
+    /// Where the mode is kept that a person has set for this configuration.
+    pub fn own_mode_file(&self) -> PathBuf {
+        KeptMode::file(&self.environment, self.project().as_deref())
+    }
+
+    /// Takes the mode that a person has set. One that cannot be read may be a stricter one.
+    pub(super) fn follow_person(&mut self) -> Result<(), ConfigError> {
+        let file = self.own_mode_file();
+        let kept = KeptMode::read(&file).map_err(|error| ConfigError::Unreadable {
+            path: file.display().to_string(),
+            error,
+            fix: "set the mode again with `hostler mode MODE`, or run `hostler mode --clear`",
+        })?;
+        self.kept_mode = kept.map(|kept| {
+            let by = if kept.is_automatic { "[policy.automatic]" } else { "hostler mode" };
+            let set = Setting { value: kept.mode, origin: Origin::Command(by) };
+            (std::mem::replace(&mut self.mode, set), kept)
+        });
+        Ok(())
+    }
+
+    /// The mode in force, and why.
+    pub fn mode_in_force(&self) -> ModeInForce {
+        ModeInForce::of(&self.mode, self.kept_mode.as_ref(), self.project().as_deref())
+    }
+
+    /// How long the mode that a person has set still lasts, if it ends by itself.
+    pub fn mode_left(&self) -> Option<Duration> {
+        self.kept_mode.as_ref().and_then(|(_, kept)| kept.left())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_persons_mode_is_not_replaced_by_one_that_was_reached() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("modes/x.json");
+        let mode = || KeptMode::read(&file).unwrap().map(|kept| (kept.mode, kept.is_automatic));
+        let reached = |mode| KeptMode::reached(mode, "why".to_owned(), None);
+        reached(Mode::Degraded).write_unless_set(&file).unwrap();
+        reached(Mode::Alert).write_unless_set(&file).unwrap();
+        assert_eq!(mode(), Some((Mode::Alert, true)));
+        KeptMode::new(Mode::Recovery, None, None).write(&file).unwrap();
+        reached(Mode::Lockdown).write_unless_set(&file).unwrap();
+        assert_eq!(mode(), Some((Mode::Recovery, false)));
+        assert!(KeptMode::remove(&file).unwrap() && !KeptMode::remove(&file).unwrap());
+        assert_eq!(mode(), None);
+    }
 }

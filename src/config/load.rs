@@ -17,7 +17,7 @@ use super::control::ControlSettings;
 use super::declared_policy::{DeclaredPolicy, Mode};
 use super::environment::Environment;
 use super::journal::JournalSettings;
-use super::kept_mode::{KeptMode, ModeInForce};
+use super::kept_mode::KeptMode;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::sandbox::SandboxLayer;
@@ -171,45 +171,9 @@ impl Config {
         Ok(config)
     }
 
-    /// Where the mode is kept that a person has set for a directory.
-    pub fn mode_file(options: &ConfigOptions, directory: &Path) -> PathBuf {
-        KeptMode::file(&options.environment, project_file(options, directory).as_deref())
-    }
-
-    /// Where the mode is kept that a person has set for this configuration.
-    pub fn own_mode_file(&self) -> PathBuf {
-        Self::mode_file(&self.options, &self.directory)
-    }
-
-    /// Takes the mode that a person has set. One that cannot be read may be a stricter one.
-    fn follow_person(&mut self) -> Result<(), ConfigError> {
-        let file = self.own_mode_file();
-        let kept = KeptMode::read(&file).map_err(|error| ConfigError::Unreadable {
-            path: file.display().to_string(),
-            error,
-            fix: "set the mode again with `hostler mode MODE`, or run `hostler mode --clear`",
-        })?;
-        self.kept_mode = kept.map(|kept| {
-            let by = if kept.is_automatic { "[policy.automatic]" } else { "hostler mode" };
-            let set = Setting { value: kept.mode, origin: Origin::Command(by) };
-            (std::mem::replace(&mut self.mode, set), kept)
-        });
-        Ok(())
-    }
-
     /// The project's file, whether it is there or not; `None` if there is none.
     pub fn project(&self) -> Option<PathBuf> {
         project_file(&self.options, &self.directory)
-    }
-
-    /// The mode in force, and why.
-    pub fn mode_in_force(&self) -> ModeInForce {
-        ModeInForce::of(&self.mode, self.kept_mode.as_ref(), self.project().as_deref())
-    }
-
-    /// How long the mode that a person has set still lasts, if it ends by itself.
-    pub fn mode_left(&self) -> Option<Duration> {
-        self.kept_mode.as_ref().and_then(|(_, kept)| kept.left())
     }
 
     /// Whether none of its files has changed since it was read, for all that their times say.
@@ -370,7 +334,8 @@ fn changed(found: &Metadata) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since(found.ctime(), found.ctime_nsec()).checked_add(TICK)?)
 }
 
-fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
+/// The file of a project: the one that is named, or the nearest.
+pub(super) fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
     let from_environment = || options.environment.path("HOSTLER_CONFIG");
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
     let named = options.config.clone().or_else(from_environment).map(|path| directory.join(path));

@@ -9,6 +9,7 @@ pub mod effective;
 pub mod environment;
 pub mod hosts;
 pub mod icon;
+mod inline;
 pub mod kept_mode;
 pub mod load;
 pub mod mcp;

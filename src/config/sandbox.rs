@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::environment::{Environment, from_file};
-use super::hosts::{HostPattern, host_list};
+use super::hosts::HostPattern;
+pub use super::hosts::Network;
+use super::inline::{table_of, taken};
 use super::load::Config;
 use super::origin::{Diagnosis, Origin, Setting};
-use super::section::nearest;
 use super::tool::ToolLayer;
 use super::value::{ByteCount, FromToml, Word, count, mismatch};
 
@@ -39,58 +40,6 @@ impl Preset {
             Some(Self::Reader) => (true, false, false),
             Some(Self::Network) => (false, false, true),
             Some(Self::Full) | None => (true, true, true),
-        }
-    }
-}
-
-/// How far the network is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Network {
-    /// No sockets.
-    Off,
-    /// These hosts, through a proxy of hostler.
-    Hosts(Vec<HostPattern>),
-    /// Sockets of the internet.
-    On,
-}
-
-impl Network {
-    fn read(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
-        if value.as_array().is_some() {
-            return host_list(value).map(Self::Hosts);
-        }
-        match value.as_str() {
-            Some("off") => Ok(Self::Off),
-            Some("on") => Ok(Self::On),
-            _ => {
-                let fix = "write \"on\", \"off\", or the hosts: [\"api.example.com\", \"*.example.org\"]";
-                Err(mismatch("\"on\", \"off\" or a list of hosts", value, fix))
-            }
-        }
-    }
-
-    /// As it stands in a file.
-    fn written(&self) -> String {
-        match self {
-            Self::Off => "\"off\"".to_owned(),
-            Self::On => "\"on\"".to_owned(),
-            Self::Hosts(hosts) => {
-                let hosts: Vec<String> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
-                format!("[{}]", hosts.join(", "))
-            }
-        }
-    }
-
-    /// For people.
-    fn shown(&self) -> String {
-        match self {
-            Self::Off => "no network".to_owned(),
-            Self::On => "network".to_owned(),
-            Self::Hosts(hosts) if hosts.is_empty() => "network to no host".to_owned(),
-            Self::Hosts(hosts) => {
-                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-                format!("network to {}", hosts.join(", "))
-            }
         }
     }
 }
@@ -126,12 +75,7 @@ impl SandboxLayer {
             return Ok(Self { preset: Some(Preset::from_toml(value)?), ..Self::default() });
         }
         let fix = "write a word like \"pure\", or a table with `preset`, `read`, `write`, `network`";
-        let table = value.as_table().ok_or_else(|| mismatch("a preset or a table", value, fix))?;
-        if let Some(unknown) = table.keys().map(toml::Spanned::get_ref).find(|key| !KEYS.contains(&&***key)) {
-            let near = nearest(unknown, KEYS).map(|near| format!("did you mean `{near}`?"));
-            let fix = near.unwrap_or_else(|| format!("the keys here are {}", KEYS.join(", ")));
-            return Err(Diagnosis::new(format!("unknown key `{unknown}`"), fix));
-        }
+        let table = table_of(value, &KEYS, "a preset or a table", fix)?;
         Ok(Self {
             preset: taken(table, "preset", Preset::from_toml)?,
             read: taken(table, "read", folders)?,
@@ -149,16 +93,6 @@ impl SandboxLayer {
         let sets_files = self.read.is_some() || self.write.is_some() || self.hide.is_some();
         self.preset.is_some() || sets_files || self.network.is_some()
     }
-}
-
-fn taken<T>(
-    table: &DeTable<'_>,
-    key: &str,
-    read: impl FnOnce(&DeValue<'_>) -> Result<T, Diagnosis>,
-) -> Result<Option<T>, Diagnosis> {
-    let Some(value) = table.get(key) else { return Ok(None) };
-    let of_key = |wrong: Diagnosis| Diagnosis { what: format!("`{key}`: {}", wrong.what), ..wrong };
-    read(value.get_ref()).map(Some).map_err(of_key)
 }
 
 /// Folders as they were written. What they begin at is known later.
