@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::Mutex;
 
-use crate::outcome::Code;
+use super::handle::RunningCall;
+use crate::outcome::{Code, Outcome};
 use crate::policy::Calls;
 
 /// Calls that have ended.
@@ -32,12 +33,13 @@ impl Counted {
         counted
     }
 
-    /// One more, with the code of its fault.
-    pub fn add(&self, is_denied: bool, code: Option<Code>) {
+    /// One more.
+    pub fn add(&self, call: &RunningCall, outcome: &Outcome) {
         self.ended.fetch_add(1, Ordering::Relaxed);
-        if is_denied {
+        let Err(fault) = &outcome.ended else { return };
+        if call.watched.is_denied(fault.code) {
             self.denied.fetch_add(1, Ordering::Relaxed);
-        } else if code.is_some_and(is_failure) {
+        } else if is_failure(fault.code) {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -403,9 +403,7 @@ impl CallService {
 
     pub(super) fn finish(&self, running: &RunningCall, outcome: Outcome) {
         running.watch_end(&outcome);
-        let fault = outcome.ended.as_ref().err();
-        self.counted
-            .add(fault.is_some_and(|fault| running.watched.is_denied(fault.code)), fault.map(|fault| fault.code));
+        self.counted.add(running, &outcome);
         for layer in &self.layers {
             layer.recorded(&running.caller, &outcome);
         }

@@ -40,7 +40,8 @@ struct SetMode {
 }
 
 async fn get(client: Arc<Client>, _: Nothing) -> Answer<ModeInForce> {
-    Ok(client.service()?.config().mode_in_force())
+    let config = client.service()?.config();
+    Ok(blocking_or_here(move || config.mode_in_force()).await)
 }
 
 async fn set(client: Arc<Client>, params: SetMode) -> Answer<ModeInForce> {

@@ -24,8 +24,9 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
     let environment = &app.config().environment;
     let of_entry = |entry: &Arc<FileEntry>| Walls::of(&entry.settings.sandbox, Vec::new(), environment);
     let all_walls: Vec<Arc<Walls>> = catalogue.files.iter().filter_map(of_entry).collect();
-    let lacked: Vec<WallLayer> = all_walls.iter().flat_map(|walls| walls.missing()).collect();
-    let is_refused = all_walls.iter().any(|walls| walls.are_refused());
+    let missing_for: Vec<Vec<WallLayer>> = all_walls.iter().map(|walls| walls.missing()).collect();
+    let is_refused = all_walls.iter().zip(&missing_for).any(|(walls, missing)| walls.are_refused_without(missing));
+    let lacked: Vec<WallLayer> = missing_for.concat();
     let layers = wall_layers();
     let here: Vec<String> =
         layers.iter().filter_map(|(layer, by)| Some(format!("{} ({})", layer.word(), by.as_ref()?))).collect();

@@ -53,8 +53,7 @@ impl AllowedHosts {
     /// Whether an address that an admitted host has may be connected to. Whoever says what a name means could point it at this
     /// machine or its neighbours, so those addresses have to be listed themselves.
     pub fn admit_address(&self, host: &str, address: IpAddr, port: u16) -> Result<(), Refusal> {
-        let is_local = plain_name(host) == "localhost" && contains((IpAddr::from([127, 0, 0, 0]), 8), address);
-        let is_local = is_local || (plain_name(host) == "localhost" && address.is_loopback());
+        let is_local = plain_name(host) == "localhost" && address.to_canonical().is_loopback();
         let has = |pattern: &HostPattern| {
             matches!(pattern.hosts, Hosts::Network(network, bits) if contains((network, bits), address))
                 && is_port(pattern, port)

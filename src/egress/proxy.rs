@@ -278,7 +278,7 @@ async fn addresses(host: &str, port: u16, way: &Way) -> io::Result<Vec<SocketAdd
     let own = Arc::clone(&way.lookups).acquire_owned().await.map_err(io::Error::other)?;
     let of_all = Arc::clone(&ALL_LOOKUPS).acquire_owned().await.map_err(io::Error::other)?;
     let lookup = move || {
-        // Until the resolver has answered, whoever has gone meanwhile.
+        // Held until the resolver has answered, also if the client has left.
         let _turns = (own, of_all);
         (name, port).to_socket_addrs().map(Iterator::collect)
     };

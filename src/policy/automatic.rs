@@ -43,7 +43,7 @@ pub struct Calls {
 /// What is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InForce {
-    /// NORMAL, which nobody has chosen over another mode.
+    /// NORMAL, by default.
     Normal,
     /// A mode that was reached by itself, and how long it still lasts, if it ends.
     Reached(Mode, Option<Duration>),

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::Pid;
 
-/// A process at the other end of a Unix socket. There is none.
+/// A process at the other end of a Unix socket. Never made here.
 #[derive(Debug)]
 pub struct Peer {
     /// Its user.
@@ -36,7 +36,7 @@ pub fn own_inheritance() -> io::Result<Vec<(&'static str, String)>> {
 /// The system has no such score.
 pub fn reset_oom_score() {}
 
-/// Memory that outlives the process that writes it. There is none.
+/// Memory that outlives the process that writes it. Never made here.
 pub struct SharedMemory(OwnedFd);
 
 impl SharedMemory {

@@ -6,6 +6,9 @@ use std::io;
 #[cfg(target_os = "linux")]
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+#[cfg(target_os = "linux")]
+use super::namespaces::{has_mounts, has_networks};
+
 /// What enforces a part of walls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
@@ -15,9 +18,9 @@ pub enum Layer {
     SystemCalls,
     /// Signals to processes outside.
     Signals,
-    /// A network that has chosen hosts alone.
+    /// A network of chosen hosts.
     Hosts,
-    /// Files that are not seen.
+    /// Files that are not seen, and attributes that are kept.
     Hiding,
 }
 
@@ -98,9 +101,6 @@ fn has_filters() -> bool {
 fn has_filters() -> bool {
     false
 }
-
-#[cfg(target_os = "linux")]
-use super::namespaces::{has_mounts, has_networks};
 
 #[cfg(not(target_os = "linux"))]
 fn has_networks() -> bool {

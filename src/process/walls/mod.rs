@@ -154,7 +154,7 @@ impl Walls {
         self.access.iter().any(|access| access.network == Network::Off)
     }
 
-    /// The hosts that may be reached, if the network is open for some alone.
+    /// The hosts that may be reached, if the network is open for chosen ones.
     pub fn hosts(&self) -> Option<AllowedHosts> {
         let of_access = |access: &Access| match &access.network {
             Network::Hosts(hosts) => Some(hosts.clone()),
@@ -182,9 +182,8 @@ impl Walls {
         !self.hidden.is_empty() || lists.into_iter().any(|list| !list.is_empty())
     }
 
-    /// Whether nothing starts within them on this system.
-    pub fn are_refused(&self) -> bool {
-        let missing = self.missing();
+    /// Whether nothing starts within them where these layers are missing.
+    pub fn are_refused_without(&self, missing: &[Layer]) -> bool {
         // A network that is open for all hosts is no substitute for one that is open for some, nor a file that is seen for a hidden one.
         let has_no_substitute = |layer: &Layer| matches!(layer, Layer::Hosts | Layer::Hiding);
         !missing.is_empty() && (self.is_required || missing.iter().any(has_no_substitute))

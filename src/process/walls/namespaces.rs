@@ -94,7 +94,7 @@ fn known(known: &Mutex<Option<bool>>, find_out: impl FnOnce() -> Option<bool>) -
     known.unwrap_or(false)
 }
 
-/// Whether a process can make such namespaces, if that can be told. One tries it, and starts nothing.
+/// Whether a process can make such namespaces; `None` if the attempt failed for another reason. A child tries it and runs no program.
 fn can_enter(mut namespaces: Namespaces) -> Option<bool> {
     let _open = keeper::open_for_starts();
     let mut command = Command::new("/");

@@ -56,7 +56,7 @@ impl Prepared {
     pub async fn of(launch: &Launch) -> io::Result<Option<Self>> {
         let Some(walls) = launch.walls.clone() else { return Ok(None) };
         let missing = walls.missing();
-        if walls.are_refused() {
+        if walls.are_refused_without(&missing) {
             return Err(io::Error::other(layers::lacking(&missing)));
         }
         let within = launch.temporary().to_owned();

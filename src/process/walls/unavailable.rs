@@ -25,10 +25,9 @@ impl Prepared {
     /// Refuses what requires walls.
     #[expect(clippy::unused_async, reason = "where there are walls, it waits")]
     pub async fn of(launch: &Launch) -> io::Result<Option<Self>> {
-        match &launch.walls {
-            Some(walls) if walls.are_refused() => Err(io::Error::other(layers::lacking(&walls.missing()))),
-            _ => Ok(None),
-        }
+        let Some(walls) = &launch.walls else { return Ok(None) };
+        let missing = walls.missing();
+        if walls.are_refused_without(&missing) { Err(io::Error::other(layers::lacking(&missing))) } else { Ok(None) }
     }
 
     /// It stays where it is.
