@@ -5,12 +5,14 @@ Started by `scripts/test`, which says where the binary is (HOSTLER_BIN) and puts
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 import warnings
 from pathlib import Path
 
@@ -239,6 +241,23 @@ def listed_children(pid):
         with contextlib.suppress(OSError):
             found += map(int, (thread / "children").read_text().split())
     return found
+
+
+class Calling(unittest.TestCase):
+    """Calls tools by `hostler call`, in `self.folder` and with `self.env`."""
+
+    def outcome(self, *words):
+        done = run("call", "--json", *words, env=self.env, cwd=self.folder)
+        self.assertTrue(done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def value(self, *words):
+        outcome = self.outcome(*words)
+        self.assertIsNone(outcome["error"], outcome)
+        return outcome["result"]
+
+    def error(self, *words):
+        return self.outcome(*words)["error"]
 
 
 def supervisor(keeper):

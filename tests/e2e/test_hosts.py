@@ -12,7 +12,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from harness import config_file, environment, eventually, run, scratch, supervisor, write_tool
+from harness import Calling, config_file, environment, eventually, run, scratch, supervisor, write_tool
 from wire import Wire, call
 
 TOOL = '''
@@ -108,7 +108,7 @@ class Pages(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Hosts(unittest.TestCase):
+class Hosts(Calling):
     def setUp(self):
         if sys.platform != "linux":
             raise unittest.SkipTest("only Linux has these walls")
@@ -130,16 +130,6 @@ class Hosts(unittest.TestCase):
 
     def configure(self, *hosts, more=""):
         config_file(self.folder, f'tools = ["tools"]\n[tool.web]\nsandbox = {{ preset = "pure", network = [{", ".join(hosts)}] }}\n{more}')
-
-    def outcome(self, *words):
-        done = run("call", "--json", *words, env=self.env, cwd=self.folder)
-        self.assertTrue(done.stdout, done.stderr)
-        return json.loads(done.stdout)
-
-    def value(self, *words):
-        outcome = self.outcome(*words)
-        self.assertIsNone(outcome["error"], outcome)
-        return outcome["result"]
 
     def test_listed_hosts_are_reached(self):
         page = f"page /a?b=c of 127.0.0.1:{self.one}"

@@ -11,7 +11,7 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from harness import config_file, environment, eventually, run, scratch, write_tool
+from harness import Calling, config_file, environment, eventually, run, scratch, write_tool
 
 HERE = Path(__file__).resolve().parent
 ESCAPES = "import escapes\n\ndef run(ways: dict) -> dict:\n    return escapes.escaped(ways)\n"
@@ -54,7 +54,7 @@ def holds(seconds: float = 0) -> int:
 CLONES = {"user": 0x10000000, "pid": 0x20000000, "net": 0x40000000, "mount": 0x00020000}
 
 
-class Sandboxes(unittest.TestCase):
+class Sandboxes(Calling):
     @classmethod
     def setUpClass(cls):
         if sys.platform != "linux":
@@ -75,22 +75,6 @@ class Sandboxes(unittest.TestCase):
 
     def configure(self, text):
         config_file(self.folder, 'tools = ["tools"]\n' + text)
-
-    def call(self, *words):
-        return run("call", "--json", *words, env=self.env, cwd=self.folder)
-
-    def outcome(self, *words):
-        done = self.call(*words)
-        self.assertTrue(done.stdout, done.stderr)
-        return json.loads(done.stdout)
-
-    def value(self, *words):
-        outcome = self.outcome(*words)
-        self.assertIsNone(outcome["error"], outcome)
-        return outcome["result"]
-
-    def error(self, *words):
-        return self.outcome(*words)["error"]
 
     def escapes(self):
         """Each way with whether it leads out where there are no walls; None where that depends on the machine."""
