@@ -11,7 +11,6 @@ use super::questions::Questions;
 use super::service::CallService;
 use super::watch::EventKind;
 use crate::approvals::{Answer, ApprovalRequest, ApprovalScope, PendingAnswer, visible};
-use crate::config::value::Word;
 use crate::discovery::Kind;
 use crate::outcome::Fault;
 use crate::pool::Listener;

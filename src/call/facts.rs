@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use fluent_uri::UriRef;
 use serde_json::{Map, Value};
 
-use crate::config::declared_policy::Mode;
+use crate::config::mode::Mode;
 use crate::config::tool::WorkingDirectory;
 use crate::discovery::Kind;
 use crate::policy::{Argument, Commands, Decision, Facts, HostFact, PathFact, Unjudged, commands};

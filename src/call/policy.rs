@@ -11,7 +11,7 @@ use super::approval::{NotApproved, require_approval};
 use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::service::CallService;
-use crate::config::declared_policy::Mode;
+use crate::config::mode::Mode;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::policy::{Because, Decision, Facts, Rate, Rules, Turn, Unit};
 use crate::pool::{SessionId, Settled};

@@ -27,7 +27,6 @@ use crate::approvals::Approvals;
 use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::config::environment::state;
-use crate::config::value::Word;
 use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::journal::Journal;

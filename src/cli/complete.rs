@@ -41,6 +41,13 @@ pub(super) fn tools(prefix: &OsStr) -> Vec<CompletionCandidate> {
     tools.map(|tool| candidate(&tool.name, tool.function().summary.as_deref())).collect()
 }
 
+/// Names of modes.
+pub(super) fn modes(prefix: &OsStr) -> Vec<CompletionCandidate> {
+    let prefix = prefix.to_string_lossy().to_lowercase();
+    let modes = app().map(|app| app.config().modes.clone()).unwrap_or_default();
+    modes.names().filter(|name| name.starts_with(&prefix)).map(|name| candidate(name, None)).collect()
+}
+
 /// Names of packs, and of tools.
 pub(super) fn packs(prefix: &OsStr) -> Vec<CompletionCandidate> {
     let text = prefix.to_string_lossy();

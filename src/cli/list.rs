@@ -40,7 +40,7 @@ fn report(listing: &Listing, args: &List) -> ExitCode {
 impl List {
     fn filter(&self) -> Filter {
         let (category, tag, pack) = (self.category.clone(), self.tag.clone(), self.pack.clone());
-        Filter { mode: self.mode, category, tag, pack, kind: self.kind.clone() }
+        Filter { mode: self.mode.clone(), category, tag, pack, kind: self.kind.clone() }
     }
 }
 

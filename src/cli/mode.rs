@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::options::SetMode;
 use super::style::{self, Refusal};
-use crate::config::declared_policy::Mode;
 use crate::config::kept_mode::KeptMode;
+use crate::config::mode::{Mode, Modes};
+use crate::config::section::nearest;
 use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions};
 use crate::process::{is_below_hostler, is_marked};
@@ -25,12 +26,27 @@ pub(super) fn run(args: &SetMode, wanted: &ConfigOptions, directory: &Path) -> R
         // It may be what makes the configuration unusable.
         KeptMode::remove(&file).map_err(failed)?;
     }
-    if let Some(mode) = args.mode {
-        KeptMode::new(mode, args.lasts, args.reason.clone()).write(&file).map_err(failed)?;
+    if let Some(mode) = &args.mode {
+        let mode = named(mode, || Ok(Config::of_files(wanted, directory)?.modes))?;
+        KeptMode::new(mode.word(), args.lasts, args.reason.clone()).write(&file).map_err(failed)?;
     }
     let config = Config::load(wanted, directory)?;
     show(&config, args.json);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The mode with this name. One of the five is known without the files, which may be what is wrong.
+pub(super) fn named(name: &str, modes: impl FnOnce() -> Result<Modes, Refusal>) -> Result<Mode, Refusal> {
+    if let Some(mode) = Modes::default().named(name) {
+        return Ok(mode);
+    }
+    let modes = modes()?;
+    modes.named(name).ok_or_else(|| {
+        let near = nearest(name, modes.names()).map(|near| format!("did you mean `{near}`? "));
+        let known = modes.names().collect::<Vec<_>>().join(", ");
+        let fix = format!("{}the modes are {known}; define others in [policy.modes]", near.unwrap_or_default());
+        Refusal::new(format!("no mode `{name}`"), fix)
+    })
 }
 
 fn show(config: &Config, is_json: bool) {
@@ -38,12 +54,15 @@ fn show(config: &Config, is_json: bool) {
     if is_json {
         return style::answer_json(&json!(found));
     }
-    let mut rows = vec![row("mode", &named(found.mode, &found.origin)), row("counts for", &found.counts_for)];
+    let mut rows = vec![row("mode", &described(found.mode, &found.origin)), row("counts for", &found.counts_for)];
     if let Some((_, kept)) = &config.kept_mode {
         let until = kept.left().map(|left| format!(", for another {}", seconds(left))).unwrap_or_default();
         rows.push(row("set", &format!("{} ago{until}", seconds(kept.age()))));
         rows.extend(kept.reason.iter().map(|reason| row("reason", reason)));
-        rows.push(row("otherwise", &named(found.otherwise.mode, &found.otherwise.origin)));
+        rows.push(row("otherwise", &described(found.otherwise.mode, &found.otherwise.origin)));
+    }
+    if !config.modes.own().is_empty() {
+        rows.push(row("modes", &config.modes.names().collect::<Vec<_>>().join(", ")));
     }
     if let Some(automatic) = &config.automatic {
         rows.push(row("automatic", &format!("{} ({})", automatic.value, automatic.origin)));
@@ -51,8 +70,9 @@ fn show(config: &Config, is_json: bool) {
     style::answer(&style::table(&rows, style::terminal_width()));
 }
 
-fn named(mode: Mode, origin: &str) -> String {
-    format!("{} ({origin})", mode.word().to_uppercase())
+fn described(mode: Mode, origin: &str) -> String {
+    let like = if mode.is_own() { format!(", like {}", mode.like().word().to_uppercase()) } else { String::new() };
+    format!("{}{like} ({origin})", mode.word().to_uppercase())
 }
 
 fn row(name: &str, value: &str) -> Vec<String> {

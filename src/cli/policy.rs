@@ -7,14 +7,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::arguments;
+use super::mode::named;
 use super::options::{Policy, PolicyOf};
 use super::show::missing;
 use super::style::{self, Refusal};
 use crate::call::decide_call;
 use crate::config::Config;
-use crate::config::declared_policy::{DeclaredPolicy, Mode};
+use crate::config::declared_policy::DeclaredPolicy;
+use crate::config::mode::Mode;
 use crate::config::origin::Setting;
-use crate::config::value::Word;
 use crate::policy::{Decision, Rate};
 use crate::registry::Tool;
 use crate::runtime::Workspace;
@@ -30,7 +31,9 @@ pub(super) async fn run(app: &Workspace, args: &Policy, directory: &Path) -> Res
     app.calls.registry.asked().await;
     match &args.what {
         None => show(app, args.json),
-        Some(PolicyOf::Explain { tool, arguments, mode }) => return explain(app, tool, arguments, *mode, args.json),
+        Some(PolicyOf::Explain { tool, arguments, mode }) => {
+            return explain(app, tool, arguments, mode.as_deref(), args.json);
+        }
         Some(PolicyOf::Test { file }) => return test(app, &directory.join(file), args.json),
     }
     Ok(ExitCode::SUCCESS)
@@ -95,6 +98,12 @@ fn show(app: &Workspace, is_json: bool) {
     style::note(&format!("without rules: {}", plural(free, "tool")));
 }
 
+/// The mode with this name, or the one in force.
+fn mode_of(app: &Workspace, name: Option<&str>) -> Result<Mode, Refusal> {
+    let config = app.config();
+    name.map_or(Ok(config.mode.value), |name| named(name, || Ok(config.modes.clone())))
+}
+
 fn mode_row(mode: &Setting<Mode>) -> Vec<String> {
     vec!["mode".to_owned(), String::new(), mode.value.word().to_uppercase(), mode.origin.to_string()]
 }
@@ -112,14 +121,14 @@ fn explain(
     app: &Workspace,
     name: &str,
     typed: &[String],
-    mode: Option<Mode>,
+    mode: Option<&str>,
     is_json: bool,
 ) -> Result<ExitCode, Refusal> {
     let catalogue = app.calls.registry.catalogue();
     let tool = catalogue.resolve(name).map_err(|reason| missing(name, reason))?;
     let mut arguments = Map::new();
     arguments::add(&mut arguments, typed, Some(tool.input_schema()))?;
-    let mode = mode.unwrap_or(app.config().mode.value);
+    let mode = mode_of(app, mode)?;
     let decision = app.calls.decide_now(tool, &arguments, mode).map_err(|error| {
         Refusal::new(format!("the calls of {} cannot be counted: {error}", tool.name), "see the error")
     })?;
@@ -207,12 +216,7 @@ impl Row {
             let what = format!("{name}: {:?} is no decision", self.expect);
             return Err(Refusal::new(what, "write \"allowed\", \"denied\" or \"ask\""));
         }
-        let mode = match &self.mode {
-            None => app.config().mode.value,
-            Some(word) => Mode::of(&word.to_lowercase()).ok_or_else(|| {
-                Refusal::new(format!("{name}: {word:?} is no mode"), "`hostler policy explain --help` lists them")
-            })?,
-        };
+        let mode = mode_of(app, self.mode.as_deref())?;
         let decision = decide_call(tool, &self.arguments, mode);
         let keys: Vec<&str> = decision.because().iter().map(|rule| rule.key).collect();
         let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::declared_policy::Mode;
 use super::inline::{table_of, taken};
+use super::mode::KnownMode;
 use super::origin::Diagnosis;
 use super::value::{FromToml, Word, count, limit, mismatch};
 
@@ -16,7 +16,7 @@ pub struct Automatic {
     /// For how long a threshold has to be crossed before the mode changes.
     pub after: Duration,
     /// Modes with what leads to them: the strictest first.
-    pub modes: Vec<(Mode, Thresholds)>,
+    pub modes: Vec<(KnownMode, Thresholds)>,
 }
 
 /// What leads to a mode: each by itself. Shares are in percent.
@@ -38,7 +38,7 @@ pub struct Thresholds {
 const AFTER: Duration = Duration::from_secs(30);
 
 /// The modes that can be reached: the strictest first.
-const REACHED: [Mode; 3] = [Mode::Lockdown, Mode::Alert, Mode::Degraded];
+const REACHED: [KnownMode; 3] = [KnownMode::Lockdown, KnownMode::Alert, KnownMode::Degraded];
 
 const KEYS: [&str; 4] = ["after", "lockdown", "alert", "degraded"];
 const THRESHOLDS: [&str; 5] = ["cpu", "memory", "disk", "failed", "denied"];

@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::mode::{Mode, covers};
 use super::origin::{Origin, Setting};
-use super::rules::{at_least_two, command_patterns, host_patterns, modes, path_patterns, rate, redact_patterns};
+use super::rules::{at_least_two, command_patterns, host_patterns, path_patterns, rate, redact_patterns};
 use super::section::Section;
 use super::value::{FromToml, Word, count};
 
@@ -24,33 +25,6 @@ pub enum Risk {
 impl Word for Risk {
     const WORDS: &'static [(&'static str, Self)] =
         &[("low", Self::Low), ("medium", Self::Medium), ("high", Self::High)];
-}
-
-/// The state of the system that tools work on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// All is well.
-    #[default]
-    Normal,
-    /// A person should look.
-    Alert,
-    /// Parts of it do not work.
-    Degraded,
-    /// As little as possible may happen.
-    Lockdown,
-    /// It is being restored.
-    Recovery,
-}
-
-impl Word for Mode {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("normal", Self::Normal),
-        ("alert", Self::Alert),
-        ("degraded", Self::Degraded),
-        ("lockdown", Self::Lockdown),
-        ("recovery", Self::Recovery),
-    ];
 }
 
 /// The policy, with the place that set each part. What forbids something adds to what else does, wherever it stands: to forbid more
@@ -171,9 +145,10 @@ impl DeclaredPolicy {
     pub(super) fn rules(section: &Section<'_>) -> Self {
         Self {
             allowed_modes: allowed_modes(section),
-            forbidden_in_modes: section.take_each("forbidden_in_modes", modes),
+            forbidden_in_modes: section.take_each("forbidden_in_modes", |value| section.modes.list(value)),
             requires_approval: section.take("requires_approval"),
-            requires_approval_in_modes: section.take_each("requires_approval_in_modes", modes),
+            requires_approval_in_modes: section
+                .take_each("requires_approval_in_modes", |value| section.modes.list(value)),
             requires_sandbox: section.take("requires_sandbox"),
             rate_limit_per_hour: section.take_as("rate_limit_per_hour", rate),
             rate_limit_per_minute: section.take_as("rate_limit_per_minute", rate),
@@ -266,14 +241,15 @@ impl DeclaredPolicy {
 
     /// Whether it may be called in a mode.
     pub fn allows(&self, mode: Mode) -> bool {
-        let is_forbidden = self.forbidden_in_modes.iter().any(|modes| modes.value.contains(&mode));
-        !is_forbidden && self.allowed_modes.as_ref().is_none_or(|modes| modes.value.contains(&mode))
+        let is_forbidden = self.forbidden_in_modes.iter().any(|modes| covers(&modes.value, &mode));
+        !is_forbidden && self.allowed_modes.as_ref().is_none_or(|modes| covers(&modes.value, &mode))
     }
 }
 
 /// Under either of its two names.
 fn allowed_modes(section: &Section<'_>) -> Option<Setting<Vec<Mode>>> {
-    let (own, other) = (section.take_as("allowed_modes", modes), section.take_as("allowed_in_modes", modes));
+    let taken = |key| section.take_as(key, |value| section.modes.list(value));
+    let (own, other) = (taken("allowed_modes"), taken("allowed_in_modes"));
     if own.is_some()
         && let Some(entry) = section.entries().find(|entry| entry.key == "allowed_in_modes")
     {

@@ -11,17 +11,18 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::declared_policy::Mode;
 use super::environment::{Environment, state};
 use super::load::{Config, ConfigError, ConfigOptions, project_file};
+use super::mode::{KnownMode, Mode, Modes};
 use super::origin::{Origin, Setting};
 use super::private_file::replace;
+use super::value::Word;
 
 /// A mode that a person has set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptMode {
-    /// The mode.
-    pub mode: Mode,
+    /// Its word. Whether there is such a mode, the configuration says.
+    pub mode: String,
     /// When it was set, in milliseconds since 1970.
     pub since_ms: u64,
     /// When it ends, likewise; `None` if somebody has to end it.
@@ -40,6 +41,8 @@ pub struct KeptMode {
 pub struct ModeInForce {
     /// The mode.
     pub mode: Mode,
+    /// The mode whose rules hold in it, too, if it is one of the operator's own.
+    pub like: Option<KnownMode>,
     /// What set it: `hostler mode`, or a file and its line.
     pub origin: String,
     /// The `hostler.toml` for whose sessions it counts, or what else they have in common.
@@ -52,6 +55,8 @@ pub struct ModeInForce {
     pub reason: Option<String>,
     /// What will be in force when it has ended.
     pub otherwise: OtherMode,
+    /// The modes that can be set.
+    pub modes: Vec<String>,
 }
 
 /// A mode of the configuration.
@@ -65,18 +70,25 @@ pub struct OtherMode {
 
 impl ModeInForce {
     /// Of a mode in the files, and one that a person has set over it.
-    pub(super) fn of(mode: &Setting<Mode>, kept: Option<&(Setting<Mode>, KeptMode)>, project: Option<&Path>) -> Self {
+    pub(super) fn of(
+        modes: &Modes,
+        mode: &Setting<Mode>,
+        kept: Option<&(Setting<Mode>, KeptMode)>,
+        project: Option<&Path>,
+    ) -> Self {
         let of_files = kept.map_or(mode, |(of_files, _)| of_files);
         let kept = kept.map(|(_, kept)| kept);
         let no_project = || "sessions without a hostler.toml".to_owned();
         Self {
             mode: mode.value,
+            like: mode.value.is_own().then(|| mode.value.like()),
             origin: mode.origin.to_string(),
             counts_for: project.map_or_else(no_project, |file| file.display().to_string()),
             since_ms: kept.map(|kept| kept.since_ms),
             until_ms: kept.and_then(|kept| kept.until_ms),
             reason: kept.and_then(|kept| kept.reason.clone()),
             otherwise: OtherMode { mode: of_files.value, origin: of_files.origin.to_string() },
+            modes: modes.names().map(str::to_owned).collect(),
         }
     }
 }
@@ -89,15 +101,15 @@ fn now_ms() -> u64 {
 
 impl KeptMode {
     /// A mode from now on.
-    pub fn new(mode: Mode, lasts: Option<Duration>, reason: Option<String>) -> Self {
+    pub fn new(mode: &str, lasts: Option<Duration>, reason: Option<String>) -> Self {
         let since_ms = now_ms();
         let until = |lasts: Duration| since_ms.saturating_add(u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
-        Self { mode, since_ms, until_ms: lasts.map(until), reason, is_automatic: false }
+        Self { mode: mode.to_owned(), since_ms, until_ms: lasts.map(until), reason, is_automatic: false }
     }
 
     /// A mode that was reached by itself.
-    pub fn reached(mode: Mode, reason: String, lasts: Option<Duration>) -> Self {
-        Self { is_automatic: true, ..Self::new(mode, lasts, Some(reason)) }
+    pub fn reached(mode: KnownMode, reason: String, lasts: Option<Duration>) -> Self {
+        Self { is_automatic: true, ..Self::new(mode.word(), lasts, Some(reason)) }
     }
 
     /// Where it is kept for a project file, or for everything without one.
@@ -202,17 +214,32 @@ impl Config {
             error,
             fix: "set the mode again with `hostler mode MODE`, or run `hostler mode --clear`",
         })?;
-        self.kept_mode = kept.map(|kept| {
-            let by = if kept.is_automatic { "[policy.automatic]" } else { "hostler mode" };
-            let set = Setting { value: kept.mode, origin: Origin::Command(by) };
-            (std::mem::replace(&mut self.mode, set), kept)
-        });
+        let of_files = self.kept_mode.take().map_or_else(|| self.mode.clone(), |(of_files, _)| of_files);
+        let Some(kept) = kept else {
+            self.mode = of_files;
+            return Ok(());
+        };
+        let by = if kept.is_automatic { "[policy.automatic]" } else { "hostler mode" };
+        let value = self.modes.named(&kept.mode).ok_or_else(|| ConfigError::Unreadable {
+            path: file.display().to_string(),
+            error: io::Error::other(format!("the mode that is set, {:?}, does not exist", kept.mode)),
+            fix: "define it in [policy.modes], set another one with `hostler mode MODE`, or run `hostler mode --clear`",
+        })?;
+        self.mode = Setting { value, origin: Origin::Command(by) };
+        self.kept_mode = Some((of_files, kept));
         Ok(())
+    }
+
+    /// This configuration with the mode that is set now, if that is another one: a mode counts also while the files cannot be used.
+    pub fn with_mode_of_now(&self) -> Option<Self> {
+        let mut changed = self.clone();
+        changed.follow_person().ok()?;
+        (changed.mode != self.mode || changed.kept_mode != self.kept_mode).then_some(changed)
     }
 
     /// The mode in force, and why.
     pub fn mode_in_force(&self) -> ModeInForce {
-        ModeInForce::of(&self.mode, self.kept_mode.as_ref(), self.project().as_deref())
+        ModeInForce::of(&self.modes, &self.mode, self.kept_mode.as_ref(), self.project().as_deref())
     }
 
     /// How long the mode that a person has set still lasts, if it ends by itself.
@@ -230,13 +257,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("modes/x.json");
         let mode = || KeptMode::read(&file).unwrap().map(|kept| (kept.mode, kept.is_automatic));
+        let set_by = |mode: KnownMode, is_automatic| Some((mode.word().to_owned(), is_automatic));
         let reached = |mode| KeptMode::reached(mode, "why".to_owned(), None);
-        reached(Mode::Degraded).write_unless_set(&file).unwrap();
-        reached(Mode::Alert).write_unless_set(&file).unwrap();
-        assert_eq!(mode(), Some((Mode::Alert, true)));
-        KeptMode::new(Mode::Recovery, None, None).write(&file).unwrap();
-        reached(Mode::Lockdown).write_unless_set(&file).unwrap();
-        assert_eq!(mode(), Some((Mode::Recovery, false)));
+        reached(KnownMode::Degraded).write_unless_set(&file).unwrap();
+        reached(KnownMode::Alert).write_unless_set(&file).unwrap();
+        assert_eq!(mode(), set_by(KnownMode::Alert, true));
+        KeptMode::new("recovery", None, None).write(&file).unwrap();
+        reached(KnownMode::Lockdown).write_unless_set(&file).unwrap();
+        assert_eq!(mode(), set_by(KnownMode::Recovery, false));
         assert!(KeptMode::remove(&file).unwrap() && !KeptMode::remove(&file).unwrap());
         assert_eq!(mode(), None);
     }

@@ -14,11 +14,12 @@ use rustix::fs::OFlags;
 use super::automatic::Automatic;
 use super::builtin::BuiltinSettings;
 use super::control::ControlSettings;
-use super::declared_policy::{DeclaredPolicy, Mode};
+use super::declared_policy::DeclaredPolicy;
 use super::environment::Environment;
 use super::journal::JournalSettings;
 use super::kept_mode::KeptMode;
 use super::mcp::Mcp;
+use super::mode::{Mode, Modes};
 use super::origin::{Origin, Problem, Setting};
 use super::sandbox::SandboxLayer;
 use super::secrets::{SecretSource, read_secrets};
@@ -99,6 +100,8 @@ pub struct Config {
     pub policy: DeclaredPolicy,
     /// How long a person has to approve a call.
     pub approval_timeout: Setting<Duration>,
+    /// The modes that there are.
+    pub modes: Modes,
     /// The mode in force.
     pub mode: Setting<Mode>,
     /// When its files began to be read; `None` if there are none.
@@ -151,8 +154,15 @@ fn list(problems: &[Problem]) -> String {
 }
 
 impl Config {
-    /// Reads the configuration of a directory: the project's file over the user's.
+    /// Reads the configuration of a directory: the project's file over the user's, and the mode that a person has set over both.
     pub fn load(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
+        let mut config = Self::of_files(options, directory)?;
+        config.follow_person()?;
+        Ok(config)
+    }
+
+    /// The same without the mode that a person has set.
+    pub fn of_files(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
         let began = SystemTime::now();
         let user = environment::user_config(&options.environment);
         let mut files: Vec<PathBuf> = user.is_file().then_some(user).into_iter().collect();
@@ -167,7 +177,6 @@ impl Config {
         }
         config.files = files;
         config.began = Some(began);
-        config.follow_person()?;
         Ok(config)
     }
 
@@ -224,7 +233,10 @@ impl Config {
         let parsed = sources.iter().map(|source| Ok((source, source.parse()?)));
         let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(|problem| vec![problem])?;
         let problems = RefCell::default();
-        let top = Section::top(parsed.iter().map(|(source, table)| (*source, table)).collect(), &problems);
+        let tables = || parsed.iter().map(|(source, table)| (*source, table)).collect();
+        // Rules in every table can name them. What is wrong with them is reported when their own table is read.
+        let modes = Modes::read(&Section::top(tables(), &RefCell::default()).section("policy").section("modes"));
+        let top = Section::top(tables(), &problems).naming(&modes);
         let config = Self::take(&top, options, directory);
         top.finish(false);
         let mut problems = problems.into_inner();
@@ -283,7 +295,10 @@ impl Config {
             ignore: check.take("ignore"),
             secrets: read_secrets(&top.section("secrets"), variables),
             policy: DeclaredPolicy::rules(&policy),
-            mode: policy.take_as("mode", rules::mode).unwrap_or(Setting::default_value(Mode::Normal)),
+            modes: Modes::read(&policy.section("modes")),
+            mode: policy
+                .take_as("mode", |value| policy.modes.mode(value))
+                .unwrap_or(Setting::default_value(Mode::default())),
             automatic: policy.take_as("automatic", Automatic::read),
             approval_timeout: rules::to_approve(&policy),
             kept_mode: None,

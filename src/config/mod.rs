@@ -13,6 +13,7 @@ mod inline;
 pub mod kept_mode;
 pub mod load;
 pub mod mcp;
+pub mod mode;
 pub mod origin;
 mod otel;
 pub mod private_file;

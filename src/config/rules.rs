@@ -1,4 +1,4 @@
-//! The values of rules: modes in any case, and patterns of paths, commands and hosts.
+//! The values of rules: numbers, and patterns of paths, commands and hosts.
 
 use std::path::{Component, Path};
 use std::time::Duration;
@@ -6,10 +6,9 @@ use std::time::Duration;
 use regex::Regex;
 use toml::de::DeValue;
 
-use super::declared_policy::Mode;
 use super::origin::{Diagnosis, Setting};
 use super::section::Section;
-use super::value::{FromToml, Word, count, limit, mismatch};
+use super::value::{FromToml, count, limit};
 
 /// How long a person has to approve a call, by default (specification 002).
 const TO_APPROVE: Duration = Duration::from_mins(5);
@@ -17,20 +16,6 @@ const TO_APPROVE: Duration = Duration::from_mins(5);
 /// How long a person has to approve a call.
 pub(super) fn to_approve(policy: &Section<'_>) -> Setting<Duration> {
     policy.take_as("approval_timeout", limit).unwrap_or(Setting::default_value(TO_APPROVE))
-}
-
-/// A mode in any case: specification 002 writes them in capitals.
-pub(super) fn mode(value: &DeValue<'_>) -> Result<Mode, Diagnosis> {
-    let known = value.as_str().and_then(|text| Mode::of(&text.to_ascii_lowercase()));
-    known.ok_or_else(|| {
-        let words: Vec<String> = Mode::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        mismatch(&format!("one of {}", words.join(", ")), value, "write one of them")
-    })
-}
-
-pub(super) fn modes(value: &DeValue<'_>) -> Result<Vec<Mode>, Diagnosis> {
-    let items = value.as_array().ok_or_else(|| mismatch("a list of modes", value, "write [\"normal\"]"))?;
-    items.iter().map(|item| mode(item.get_ref())).collect()
 }
 
 /// The most calls in some time. Each of them is remembered for that long.

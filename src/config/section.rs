@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::declared_policy::DeclaredPolicy;
+use super::mode::{FIVE, Modes};
 use super::origin::{Diagnosis, Origin, Place, Problem, Setting};
 use super::value::{FromToml, kind};
 
@@ -69,6 +70,8 @@ pub struct Section<'a> {
     tables: Vec<(&'a Source, &'a DeTable<'a>)>,
     known: RefCell<Vec<&'static str>>,
     problems: &'a RefCell<Vec<Problem>>,
+    /// The modes that it can name.
+    pub(super) modes: &'a Modes,
 }
 
 /// A key of a table with its value.
@@ -99,7 +102,13 @@ impl<'a> Entry<'a> {
 impl<'a> Section<'a> {
     /// Begins reading whole texts, the weakest first.
     pub fn top(tables: Vec<(&'a Source, &'a DeTable<'a>)>, problems: &'a RefCell<Vec<Problem>>) -> Self {
-        Self { prefix: String::new(), place: None, tables, known: RefCell::default(), problems }
+        Self { prefix: String::new(), place: None, tables, known: RefCell::default(), problems, modes: &FIVE }
+    }
+
+    /// The same, and it can name these modes.
+    #[must_use]
+    pub(super) fn naming(self, modes: &'a Modes) -> Self {
+        Self { modes, ..self }
     }
 
     /// Every key with its value, of the weakest file first.
@@ -165,7 +174,7 @@ impl<'a> Section<'a> {
 
     fn subsection(&self, key: &str) -> Section<'a> {
         let prefix = self.full_key(key);
-        let mut section = Section { prefix, ..Section::top(Vec::new(), self.problems) };
+        let mut section = Section { prefix, ..Section::top(Vec::new(), self.problems) }.naming(self.modes);
         for entry in self.entries().filter(|entry| entry.key == key) {
             if let Some(table) = entry.value.as_table() {
                 section.place = Some(entry.source.place_at(entry.at));

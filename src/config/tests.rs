@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::declared_policy::Mode;
 use super::load::{Config, ConfigOptions};
+use super::mode::{KnownMode, Mode};
 use super::origin::{Diagnosis, Origin, Problem};
 use super::section::{OPERATOR_KEYS, Source};
 use super::tool::{Effects, ToolLayer};
@@ -300,7 +300,7 @@ fn rules_are_stacked_and_what_forbids_adds_up() {
     assert_eq!(forbidden, ["/h", "/a/**", "/b", "/c"], "a stronger table adds to what a weaker one forbids");
     assert_eq!(
         policy.allowed_modes.as_ref().unwrap().value,
-        [Mode::Normal],
+        [Mode::from(KnownMode::Normal)],
         "a header does not lift what the operator sets"
     );
     assert!(!policy.requires_approval.as_ref().unwrap().value, "the function's own table over its category's");
@@ -334,4 +334,29 @@ fn a_rule_without_a_meaning_is_refused() {
     for right in ["~/x", "$HOME", "${HOME}/**", "./data", "/", "**/.env", "/a/*.{md,txt}"] {
         assert!(read(&format!("[policy]\nallowed_paths = [\"{right}\"]\n")).is_ok(), "{right}");
     }
+}
+
+#[test]
+fn own_modes_are_named_in_rules_and_are_like_a_known_one() {
+    let config = read(
+        "[policy]\nmode = \"Freeze\"\nforbidden_in_modes = [\"lockdown\", \"night-shift\"]\n\
+         [policy.modes]\nfreeze = \"LOCKDOWN\"\nNight-Shift = \"alert\"\n[tool.a]\nallowed_modes = [\"freeze\"]\n",
+    );
+    let config = config.unwrap();
+    let mode = |name| config.modes.named(name).unwrap();
+    let freeze = config.mode.value;
+    assert_eq!((freeze, freeze.word(), freeze.like()), (mode("FREEZE"), "freeze", KnownMode::Lockdown));
+    assert!(!config.policy.allows(freeze) && !config.policy.allows(mode("night-shift")));
+    assert!(config.policy.allows(mode("alert")), "a mode that one is like is not that one");
+    let of_tool = &config.packs["a"].policy;
+    assert!(of_tool.allows(freeze) && !of_tool.allows(mode("lockdown")));
+    assert_mistakes(
+        "[policy]\nmode = \"freese\"\n[policy.modes]\nfreeze = \"lockdown\"\nalert = \"normal\"\nx = \"freeze\"\n\"a b\" = \"alert\"\n",
+        &[
+            (2, "policy.mode", "did you mean \"freeze\"?"),
+            (5, "policy.modes.alert", "always there"),
+            (6, "policy.modes.x", "expected one of"),
+            (7, "policy.modes.a b", "not a name"),
+        ],
+    );
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::client::Client;
 use super::refusals::{invalid_params, not_changed, unusable};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
-use crate::config::declared_policy::Mode;
 use crate::config::kept_mode::{KeptMode, ModeInForce};
+use crate::config::mode::Mode;
 use crate::config::{Config, ConfigError};
 use crate::process::{is_below_hostler, is_marked};
 use crate::threads::blocking_or_here;
@@ -29,8 +29,8 @@ pub(super) fn enter(table: &mut impl Table) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SetMode {
-    /// The mode.
-    mode: Mode,
+    /// The mode, in any case: one of `modes` in the answer of `mode.get`.
+    mode: String,
     /// How long it lasts; until it is cleared if left out.
     #[serde(default)]
     seconds: Option<u64>,
@@ -50,7 +50,14 @@ async fn set(client: Arc<Client>, params: SetMode) -> Answer<ModeInForce> {
         return Err(invalid_params(&"`seconds`: expected 1 or more"));
     }
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    let kept = KeptMode::new(mode, seconds.map(Duration::from_secs), reason);
+    // Those that the files have now: the session's may be older.
+    let config = client.service()?.config();
+    let named = move || -> Result<Option<Mode>, ConfigError> {
+        Ok(Config::of_files(config.options(), &config.directory)?.modes.named(&mode))
+    };
+    let mode = blocking_or_here(named).await.map_err(|error| unusable(&error))?;
+    let mode = mode.ok_or_else(|| invalid_params(&"`mode`: no such mode; `mode.get` lists them"))?;
+    let kept = KeptMode::new(mode.word(), seconds.map(Duration::from_secs), reason);
     changed(&client, move |config| kept.write(&config.own_mode_file())).await
 }
 

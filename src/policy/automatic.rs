@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::config::automatic::{Automatic, Thresholds};
-use crate::config::declared_policy::Mode;
+use crate::config::mode::KnownMode;
 
 /// How far back ended calls are counted.
 const WINDOW: Duration = Duration::from_mins(10);
@@ -46,7 +46,7 @@ pub enum InForce {
     /// NORMAL, by default.
     Normal,
     /// A mode that was reached by itself, and how long it still lasts, if it ends.
-    Reached(Mode, Option<Duration>),
+    Reached(KnownMode, Option<Duration>),
     /// A mode that a person, or the configuration, has set.
     Set,
 }
@@ -57,7 +57,7 @@ pub enum Step {
     /// Nothing.
     Stay,
     /// A mode is put in force, for a reason, and for some time if it ends by itself.
-    Reach(Mode, String, Option<Duration>),
+    Reach(KnownMode, String, Option<Duration>),
 }
 
 /// The shortest time for which DEGRADED is reached.
@@ -109,12 +109,12 @@ impl AutomaticModes {
         let next = match (in_force, reached) {
             (InForce::Normal, Some(mode)) => mode,
             (InForce::Reached(before, _), Some(mode)) if strictness(mode) > strictness(before) => mode,
-            (InForce::Reached(Mode::Degraded, Some(left)), _) if left < self.lasts() / 2 => Mode::Degraded,
+            (InForce::Reached(KnownMode::Degraded, Some(left)), _) if left < self.lasts() / 2 => KnownMode::Degraded,
             _ => return Step::Stay,
         };
         let at = self.rules.modes.iter().position(|(mode, _)| *mode == next);
         match at.and_then(|at| reasons[at].clone()) {
-            Some(reason) => Step::Reach(next, reason, (next == Mode::Degraded).then(|| self.lasts())),
+            Some(reason) => Step::Reach(next, reason, (next == KnownMode::Degraded).then(|| self.lasts())),
             None => Step::Stay,
         }
     }
@@ -140,12 +140,12 @@ impl AutomaticModes {
     }
 }
 
-fn strictness(mode: Mode) -> u8 {
+fn strictness(mode: KnownMode) -> u8 {
     match mode {
-        Mode::Normal | Mode::Recovery => 0,
-        Mode::Degraded => 1,
-        Mode::Alert => 2,
-        Mode::Lockdown => 3,
+        KnownMode::Normal | KnownMode::Recovery => 0,
+        KnownMode::Degraded => 1,
+        KnownMode::Alert => 2,
+        KnownMode::Lockdown => 3,
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     fn rules() -> Automatic {
         let degraded = Thresholds { disk: Some(95), failed: Some(50), ..Thresholds::default() };
         let alert = Thresholds { denied: Some(20), ..Thresholds::default() };
-        Automatic { after: AFTER, modes: vec![(Mode::Alert, alert), (Mode::Degraded, degraded)] }
+        Automatic { after: AFTER, modes: vec![(KnownMode::Alert, alert), (KnownMode::Degraded, degraded)] }
     }
 
     fn disk(full: f64) -> Reading {
@@ -198,16 +198,16 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn reached(mode: Mode) -> InForce {
+    fn reached(mode: KnownMode) -> InForce {
         InForce::Reached(mode, None)
     }
 
     fn degraded(left: u64) -> InForce {
-        InForce::Reached(Mode::Degraded, Some(at(left)))
+        InForce::Reached(KnownMode::Degraded, Some(at(left)))
     }
 
     /// The mode that is reached, and for how long.
-    fn mode_of(step: &Step) -> Option<(Mode, Option<u64>)> {
+    fn mode_of(step: &Step) -> Option<(KnownMode, Option<u64>)> {
         match step {
             Step::Stay => None,
             Step::Reach(mode, _, lasts) => Some((*mode, lasts.map(|lasts| lasts.as_secs()))),
@@ -221,29 +221,29 @@ mod tests {
         assert_eq!(modes.step(at(20), &disk(94.9), InForce::Normal), Step::Stay, "it was not so all the time");
         assert_eq!(modes.step(at(40), &disk(96.0), InForce::Normal), Step::Stay);
         let step = modes.step(at(70), &disk(96.0), InForce::Normal);
-        assert_eq!(mode_of(&step), Some((Mode::Degraded, Some(60))));
+        assert_eq!(mode_of(&step), Some((KnownMode::Degraded, Some(60))));
         assert_eq!(modes.step(at(80), &disk(96.0), degraded(50)), Step::Stay);
         assert_eq!(modes.step(at(105), &disk(50.0), degraded(25)), Step::Stay, "it is left to end");
         let step = modes.step(at(110), &disk(96.0), degraded(20));
-        assert_eq!(mode_of(&step), Some((Mode::Degraded, Some(60))), "it goes on");
+        assert_eq!(mode_of(&step), Some((KnownMode::Degraded, Some(60))), "it goes on");
         assert_eq!(modes.step(at(200), &denied(0), InForce::Normal), Step::Stay);
         assert_eq!(modes.step(at(210), &denied(20), InForce::Normal), Step::Stay);
         let step = modes.step(at(240), &denied(20), degraded(50));
-        assert_eq!(mode_of(&step), Some((Mode::Alert, None)), "it is stricter");
+        assert_eq!(mode_of(&step), Some((KnownMode::Alert, None)), "it is stricter");
         for later in [1000, 2000, 3000] {
-            assert_eq!(modes.step(at(later), &denied(20), reached(Mode::Alert)), Step::Stay, "only a person");
+            assert_eq!(modes.step(at(later), &denied(20), reached(KnownMode::Alert)), Step::Stay, "only a person");
         }
     }
 
     #[test]
     fn a_mode_without_a_rule_any_more_is_not_replaced_by_a_milder_one() {
         let only = Automatic {
-            modes: rules().modes.into_iter().filter(|(mode, _)| *mode == Mode::Degraded).collect(),
+            modes: rules().modes.into_iter().filter(|(mode, _)| *mode == KnownMode::Degraded).collect(),
             ..rules()
         };
         let mut modes = AutomaticModes::new(only);
         for seconds in [0, 40, 80] {
-            assert_eq!(modes.step(at(seconds), &disk(99.0), reached(Mode::Alert)), Step::Stay);
+            assert_eq!(modes.step(at(seconds), &disk(99.0), reached(KnownMode::Alert)), Step::Stay);
         }
         // One that sees no reason does not end what another hostler has reached.
         assert_eq!(modes.step(at(120), &disk(1.0), degraded(1)), Step::Stay);
@@ -256,7 +256,7 @@ mod tests {
             modes.step(at(0), &denied(0), InForce::Normal);
             modes.step(at(1), &denied(25), InForce::Normal);
             assert!(mode_of(&modes.step(at(31), &denied(25), InForce::Normal)).is_some());
-            modes.step(at(32), &denied(25), reached(Mode::Alert));
+            modes.step(at(32), &denied(25), reached(KnownMode::Alert));
             for later in [40, 80, 120] {
                 assert_eq!(modes.step(at(later), &denied(30), person), Step::Stay);
             }
@@ -286,7 +286,7 @@ mod tests {
             has_alert in prop::bool::ANY,
         ) {
             let mut rules = rules();
-            rules.modes.retain(|(mode, _)| has_alert || *mode == Mode::Degraded);
+            rules.modes.retain(|(mode, _)| has_alert || *mode == KnownMode::Degraded);
             let mut modes = AutomaticModes::new(rules);
             let (mut now, mut calls, mut in_force) = (Duration::ZERO, Calls::default(), InForce::Normal);
             let (mut until, mut first) = (Duration::ZERO, None);
@@ -300,10 +300,10 @@ mod tests {
                 in_force = match (person, in_force) {
                     (0, _) => InForce::Normal,
                     (1, _) => InForce::Set,
-                    (2, _) => reached(Mode::Alert),
-                    (_, InForce::Reached(Mode::Degraded, _)) if until <= now => InForce::Normal,
-                    (_, InForce::Reached(Mode::Degraded, _)) => {
-                        InForce::Reached(Mode::Degraded, Some(until.saturating_sub(now)))
+                    (2, _) => reached(KnownMode::Alert),
+                    (_, InForce::Reached(KnownMode::Degraded, _)) if until <= now => InForce::Normal,
+                    (_, InForce::Reached(KnownMode::Degraded, _)) => {
+                        InForce::Reached(KnownMode::Degraded, Some(until.saturating_sub(now)))
                     }
                     (_, same) => same,
                 };
@@ -312,8 +312,8 @@ mod tests {
                 first = first.filter(|_| in_force != InForce::Set).or(Some(now));
                 if let Step::Reach(mode, _, lasts) = step {
                     prop_assert_ne!(in_force, InForce::Set);
-                    prop_assert_ne!(in_force, reached(Mode::Alert), "nothing is stricter here");
-                    prop_assert_eq!(lasts.is_some(), mode == Mode::Degraded);
+                    prop_assert_ne!(in_force, reached(KnownMode::Alert), "nothing is stricter here");
+                    prop_assert_eq!(lasts.is_some(), mode == KnownMode::Degraded);
                     if in_force == InForce::Normal {
                         prop_assert!(first.is_some_and(|first| now.saturating_sub(first) >= AFTER));
                     }

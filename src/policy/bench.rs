@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::{Decision, Facts, PathFact, Rules};
-use crate::config::declared_policy::{DeclaredPolicy, Mode};
+use crate::config::declared_policy::DeclaredPolicy;
+use crate::config::mode::KnownMode;
 use crate::config::origin::Setting;
 
 /// The rules of a tool with this many patterns, and what is known of a call of it that is allowed.
@@ -18,7 +19,7 @@ impl Deciding {
         };
         let all = |word: &str| Setting::declared((0..patterns / 2).map(|number| pattern(word, number)).collect());
         let policy = DeclaredPolicy {
-            allowed_modes: Some(Setting::declared(vec![Mode::Normal, Mode::Alert])),
+            allowed_modes: Some(Setting::declared(vec![KnownMode::Normal.into(), KnownMode::Alert.into()])),
             allowed_paths: Some(all("allowed")),
             forbidden_paths: vec![all("forbidden")],
             ..DeclaredPolicy::default()

@@ -7,9 +7,8 @@ use super::command::{Commands, Unjudged, begins, has, interprets};
 use super::patterns::PathPatterns;
 use super::rates::Turn;
 use super::rules::{Rule, Rules};
-use crate::config::declared_policy::Mode;
+use crate::config::mode::{Mode, covers};
 use crate::config::origin::Origin;
-use crate::config::value::Word;
 
 /// A path among the arguments.
 #[derive(Debug, Clone)]
@@ -110,8 +109,8 @@ impl Rules {
 
     fn mode(&self, mode: Mode, denied: &mut Reasons) {
         let reason = || format!("Tool not allowed in {} mode", mode.word().to_uppercase());
-        denied.add_if("forbidden_in_modes", &self.forbidden_in_modes, |modes| modes.contains(&mode), reason);
-        denied.add_if("allowed_modes", self.allowed_modes.as_ref(), |modes| !modes.contains(&mode), reason);
+        denied.add_if("forbidden_in_modes", &self.forbidden_in_modes, |modes| covers(modes, &mode), reason);
+        denied.add_if("allowed_modes", self.allowed_modes.as_ref(), |modes| !covers(modes, &mode), reason);
     }
 
     fn rate(&self, turns: &[Turn], denied: &mut Reasons) {
@@ -203,7 +202,7 @@ impl Rules {
         ask.add_if(
             "requires_approval_in_modes",
             in_mode,
-            |modes| modes.contains(&mode),
+            |modes| covers(modes, &mode),
             || format!("Approval is required in {} mode", mode.word().to_uppercase()),
         );
     }

@@ -8,7 +8,8 @@ use super::decide::Because;
 use super::patterns::PathPatterns;
 use super::rates::{Rate, Scope};
 use super::results::ResultRules;
-use crate::config::declared_policy::{DeclaredPolicy, Mode};
+use crate::config::declared_policy::DeclaredPolicy;
+use crate::config::mode::Mode;
 use crate::config::origin::{Origin, Setting};
 
 /// A setting, compiled.

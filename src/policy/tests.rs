@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::config::declared_policy::{DeclaredPolicy, Mode};
+use crate::config::declared_policy::DeclaredPolicy;
+use crate::config::mode::{KnownMode, Mode};
 use crate::config::origin::{Origin, Setting};
 
 #[expect(clippy::unnecessary_wraps, reason = "a setting is there or not")]
@@ -33,11 +34,16 @@ fn keys(decision: &Decision) -> Vec<&'static str> {
     decision.because().iter().map(|because| because.key).collect()
 }
 
+fn all_modes() -> Vec<Mode> {
+    let own = [Mode::own("frozen", KnownMode::Lockdown), Mode::own("audit", KnownMode::Alert)];
+    [KnownMode::Normal, KnownMode::Alert, KnownMode::Lockdown].map(Mode::from).into_iter().chain(own).collect()
+}
+
 #[test]
 fn the_order_is_mode_rate_arguments_and_a_person_is_asked_last() {
     let policy = DeclaredPolicy {
-        allowed_modes: set(vec![Mode::Normal]),
-        forbidden_in_modes: vec![Setting::declared(vec![Mode::Lockdown])],
+        allowed_modes: set(vec![Mode::from(KnownMode::Normal)]),
+        forbidden_in_modes: vec![Setting::declared(vec![Mode::from(KnownMode::Lockdown)])],
         requires_approval: set(true),
         rate_limit_per_hour: set(2),
         forbidden_paths: words(&["/secret/**"]).into_iter().collect(),
@@ -50,12 +56,16 @@ fn the_order_is_mode_rate_arguments_and_a_person_is_asked_last() {
         paths: vec![path(real)],
         ..Facts::default()
     };
-    let all = rules.decide(&facts(Mode::Lockdown, 2, "/secret/a"));
+    let all = rules.decide(&facts(Mode::from(KnownMode::Lockdown), 2, "/secret/a"));
     assert_eq!(keys(&all), ["forbidden_in_modes", "allowed_modes", "rate_limit_per_hour", "forbidden_paths"]);
     assert_eq!(all.because()[0].reason, "Tool not allowed in LOCKDOWN mode");
-    assert_eq!(keys(&rules.decide(&facts(Mode::Normal, 2, "/a"))), ["rate_limit_per_hour"]);
-    assert_eq!(keys(&rules.decide(&facts(Mode::Normal, 1, "/secret"))), ["forbidden_paths"], "the folder itself");
-    let ask = rules.decide(&facts(Mode::Normal, 1, "/secretly"));
+    assert_eq!(keys(&rules.decide(&facts(Mode::from(KnownMode::Normal), 2, "/a"))), ["rate_limit_per_hour"]);
+    assert_eq!(
+        keys(&rules.decide(&facts(Mode::from(KnownMode::Normal), 1, "/secret"))),
+        ["forbidden_paths"],
+        "the folder itself"
+    );
+    let ask = rules.decide(&facts(Mode::from(KnownMode::Normal), 1, "/secretly"));
     assert_eq!((ask.word(), keys(&ask)), ("ask", vec!["requires_approval"]));
 }
 
@@ -362,7 +372,7 @@ fn a_rule_that_cannot_be_kept_denies() {
 }
 
 fn policies() -> impl Strategy<Value = DeclaredPolicy> {
-    let mode = || prop::sample::select(vec![Mode::Normal, Mode::Alert, Mode::Lockdown]);
+    let mode = || prop::sample::select(all_modes());
     let modes = || prop::option::of(prop::collection::vec(mode(), 0..3));
     let patterns = || {
         let pattern = prop::sample::select(vec!["/a/**", "/a/b", "/a/b/**", "/**", "**/c", "/d/*"]);
@@ -382,7 +392,7 @@ fn policies() -> impl Strategy<Value = DeclaredPolicy> {
 }
 
 fn facts() -> impl Strategy<Value = Facts> {
-    let mode = prop::sample::select(vec![Mode::Normal, Mode::Alert, Mode::Lockdown]);
+    let mode = prop::sample::select(all_modes());
     let real = prop::sample::select(vec!["/a", "/a/b", "/a/b/c", "/d/e", "/x"]);
     (mode, 0..5_usize, prop::collection::vec(real, 0..3)).prop_map(|(mode, hour, reals)| Facts {
         mode,
@@ -433,10 +443,10 @@ proptest! {
     }
 
     #[test]
-    fn to_forbid_more_never_allows_more(policy in policies(), facts in facts(), mode in 0..3_usize, pattern in 0..3_usize) {
+    fn to_forbid_more_never_allows_more(policy in policies(), facts in facts(), mode in 0..5_usize, pattern in 0..3_usize) {
         let before = strictness(&rules(&policy).decide(&facts));
         let mut more = policy.clone();
-        let mode = [Mode::Normal, Mode::Alert, Mode::Lockdown][mode];
+        let mode = all_modes()[mode];
         more = more.under(DeclaredPolicy { forbidden_in_modes: vec![Setting::declared(vec![mode])], ..DeclaredPolicy::default() });
         let pattern = ["/a/**", "/**", "/x"][pattern].to_owned();
         let forbidden_paths = vec![Setting::declared(vec![pattern])];

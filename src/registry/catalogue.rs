@@ -13,8 +13,8 @@ use super::last_good::StandIns;
 use super::live::Stamps;
 use super::lookup::NotFound;
 use crate::config::builtin::ALIASES;
-use crate::config::declared_policy::Mode;
 use crate::config::icon::resolved;
+use crate::config::mode::{Mode, Modes};
 use crate::config::origin::Setting;
 use crate::config::tool::LargeResult;
 use crate::config::{Config, FunctionSettings};
@@ -169,6 +169,8 @@ pub struct Catalogue {
     pub problems: Vec<FolderProblem>,
     /// The mode in force.
     pub mode: Mode,
+    /// The modes that there are.
+    pub modes: Modes,
     by_name: HashMap<String, usize>,
 }
 
@@ -196,7 +198,8 @@ impl Catalogue {
         scan.files.iter_mut().for_each(|file| name_functions(file, config));
         resolve_collisions(&mut scan.files);
         scan.problems.retain(|problem| problem.matters(&config.tools.origin));
-        let mut catalogue = Self { problems: scan.problems, mode: config.mode.value, ..Self::default() };
+        let mut catalogue =
+            Self { problems: scan.problems, mode: config.mode.value, modes: config.modes.clone(), ..Self::default() };
         for file in scan.files {
             catalogue.add(Arc::new(FileEntry::new(file, config, looked, &mut stand_ins, complete)), config);
         }

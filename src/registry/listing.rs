@@ -67,7 +67,8 @@ impl Registry {
 impl Catalogue {
     fn rows(&self, filter: &Filter) -> Vec<Row> {
         let functions = self.tools.iter().chain(&self.resources).chain(&self.prompts);
-        let tools = functions.filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
+        let mode = filter.mode.as_ref().and_then(|name| self.modes.named(name));
+        let tools = functions.filter(|tool| filter.admits(tool, mode)).map(|tool| tool_row(tool));
         // A broken file without known tools is listed as a whole.
         let unnamed = self.files.iter().filter(|_| filter.is_empty());
         let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::{Catalogue, Tool};
 use super::file_entry::FileEntry;
 use crate::config::builtin::{GROUPS, listed_as};
-use crate::config::declared_policy::Mode;
+use crate::config::mode::Mode;
 use crate::config::section::{is_typo_of, nearest};
 use crate::discovery::SourceId;
 use crate::pep723::nearest_identifier;
@@ -154,8 +154,8 @@ fn file_name(path: &Path) -> String {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
-    /// Tools that may be called in this mode.
-    pub mode: Option<Mode>,
+    /// Tools that may be called in this mode, in any case.
+    pub mode: Option<String>,
     /// Tools of this category.
     pub category: Option<String>,
     /// Tools with this tag.
@@ -173,12 +173,12 @@ impl Filter {
         mode.is_none() && category.is_none() && tag.is_none() && pack.is_none() && kind.is_none()
     }
 
-    /// Whether it selects a tool.
-    pub fn admits(&self, tool: &Tool) -> bool {
+    /// Whether it selects a tool, with what its mode is.
+    pub(super) fn admits(&self, tool: &Tool, mode: Option<Mode>) -> bool {
         let (policy, file) = (&tool.settings.policy, &tool.entry.file);
         let category = policy.category.as_ref().map(|category| &category.value);
         let tags = || policy.tags.iter().flat_map(|tags| &tags.value);
-        self.mode.is_none_or(|mode| policy.allows(mode))
+        (self.mode.is_none() || mode.is_some_and(|mode| policy.allows(mode)))
             && self.category.as_ref().is_none_or(|wanted| category == Some(wanted))
             && self.tag.as_ref().is_none_or(|wanted| tags().any(|tag| tag == wanted))
             && self.pack.as_ref().is_none_or(|wanted| *wanted == file.pack)
@@ -195,7 +195,11 @@ impl Filter {
         let tags =
             policies().filter_map(|policy| policy.tags.as_ref()).flat_map(|tags| &tags.value).map(String::as_str);
         let packs = catalogue.ready().map(|tool| tool.entry.file.pack.as_str());
-        missing("category", self.category.as_deref(), categories)
+        let mode = self.mode.as_ref().filter(|name| catalogue.modes.named(name).is_none());
+        let known = || catalogue.modes.names().collect::<Vec<_>>().join(", ");
+        let no_mode = mode.map(|name| format!("no mode `{name}`; the modes are {}", known()));
+        no_mode
+            .or_else(|| missing("category", self.category.as_deref(), categories))
             .or_else(|| missing("tag", self.tag.as_deref(), tags))
             .or_else(|| missing("pack", self.pack.as_deref(), packs))
     }
@@ -214,6 +218,7 @@ fn missing<'c>(what: &str, wanted: Option<&str>, there: impl Iterator<Item = &'c
 impl Catalogue {
     /// The ready tools that a filter selects.
     pub fn list(&self, filter: &Filter) -> impl Iterator<Item = &Arc<Tool>> {
-        self.ready().filter(|tool| filter.admits(tool))
+        let mode = filter.mode.as_ref().and_then(|name| self.modes.named(name));
+        self.ready().filter(move |tool| filter.admits(tool, mode))
     }
 }

@@ -9,9 +9,9 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::call::CallService;
 use crate::config::Config;
-use crate::config::declared_policy::Mode;
 use crate::config::environment::state;
 use crate::config::kept_mode::KeptMode;
+use crate::config::mode::KnownMode;
 use crate::config::value::Word;
 use crate::policy::{AutomaticModes, Calls, InForce, Reading, Step};
 use crate::threads::blocking_or_here;
@@ -61,8 +61,8 @@ pub(super) async fn follow(service: Weak<CallService>) {
 
 fn in_force(config: &Config) -> InForce {
     match &config.kept_mode {
-        Some((_, kept)) if kept.is_automatic => InForce::Reached(kept.mode, kept.left()),
-        None if config.mode.value == Mode::Normal => InForce::Normal,
+        Some((_, kept)) if kept.is_automatic => InForce::Reached(config.mode.value.like(), kept.left()),
+        None if config.mode.value == KnownMode::Normal.into() => InForce::Normal,
         _ => InForce::Set,
     }
 }

@@ -49,7 +49,11 @@ impl Changes {
     fn reload(&self, service: &CallService, fresh: Result<Config, ConfigError>) {
         let fresh = match fresh {
             Ok(fresh) => fresh,
-            Err(error) => return tracing::warn!("the configuration stays as it was: {error}"),
+            Err(error) => {
+                tracing::warn!("the configuration stays as it was: {error}");
+                let Some(with_mode) = service.config().with_mode_of_now() else { return };
+                with_mode
+            }
         };
         self.runtime.limit_again();
         let tools = Builtins::of(&fresh).and(&self.added);

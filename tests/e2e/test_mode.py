@@ -91,6 +91,48 @@ class Modes(unittest.TestCase):
         self.assertEqual(self.mode("--clear")["mode"], "normal")
         self.assertEqual(self.names(self.open()), ["a_change", "a_look"])
 
+    def test_an_own_mode_has_the_rules_of_the_one_it_is_like(self):
+        config_file(self.folder, RULES + '[tool."a.look"]\nforbidden_in_modes = ["freeze"]\n[policy.modes]\nfreeze = "lockdown"\nquiet = "normal"\n')
+        wire, control = self.open(), self.rpc()
+        found = self.mode("Freeze", "--reason", "quarter end")
+        self.assertEqual((found["mode"], found["like"], found["modes"][-2:]), ("freeze", "lockdown", ["freeze", "quiet"]))
+        wire.until(CHANGED)
+        self.assertEqual(self.names(wire), [], "one is not for LOCKDOWN, the other one not for FREEZE")
+        self.assertIn("Tool not allowed in FREEZE mode", self.outcome(wire, "a_look"))
+        self.assertEqual(self.hostler("list", "--mode", "freeze").stdout, "")
+        self.assertEqual([row["name"] for row in json.loads(self.hostler("list", "--mode", "Quiet", "--json").stdout)], ["a.change", "a.look"])
+        self.assertIn("no mode `quit`", self.hostler("list", "--mode", "quit").stderr)
+        self.assertIn("did you mean", self.hostler("mode", "frieze", code=2).stderr)
+        self.assertIn("denied in FREEZE mode", self.hostler("policy", "explain", "a.look").stdout)
+        self.assertEqual(control.value("mode.set", {"mode": "QUIET"})["like"], "normal")
+        wire.until(CHANGED)
+        self.assertEqual(self.names(wire), ["a_change", "a_look"])
+
+    def test_an_own_mode_that_is_gone_is_not_forgotten(self):
+        config_file(self.folder, RULES + '[policy.modes]\nfreeze = "lockdown"\n')
+        self.mode("freeze")
+        wire = self.open()
+        self.assertEqual(self.names(wire), ["a_look"])
+        config_file(self.folder, RULES)
+        self.assertIn("hostler mode --clear", self.hostler("list", code=2).stderr)
+        self.assertIn("FREEZE", self.outcome(wire, "a_change"), "the last rules stay")
+        self.mode("--clear")
+        wire.until(CHANGED)
+        self.assertEqual(self.outcome(wire, "a_change"), "allowed")
+
+    def test_a_mode_counts_while_the_files_cannot_be_used(self):
+        wire = self.open()
+        self.assertEqual(self.outcome(wire, "a_change"), "allowed")
+        self.config.write_text("[policy\n")
+        self.hostler("mode", "lockdown", code=2)
+        wire.until(CHANGED)
+        self.assertIn("LOCKDOWN", self.outcome(wire, "a_change"))
+        config_file(self.folder, RULES)
+        eventually(lambda: "LOCKDOWN" in self.outcome(wire, "a_change"), "it stays")
+        self.mode("--clear")
+        wire.until(CHANGED)
+        self.assertEqual(self.outcome(wire, "a_change"), "allowed")
+
     def test_it_ends_when_its_time_is_over(self):
         wire = self.open()
         self.mode("degraded", "--for", "1s500ms")

@@ -10,8 +10,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::config::control::local_address;
-use crate::config::declared_policy::Mode;
-use crate::config::value::{Word, parse_duration};
+use crate::config::value::parse_duration;
 use crate::control::Scope;
 use crate::registry::KIND_WORDS;
 
@@ -199,8 +198,8 @@ pub(in crate::cli) struct Doctor {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct List {
     /// Only tools that may be called in this mode
-    #[arg(long, value_name = "MODE", ignore_case = true, value_parser = modes())]
-    pub mode: Option<Mode>,
+    #[arg(long, value_name = "MODE", add = ArgValueCompleter::new(complete::modes))]
+    pub mode: Option<String>,
     /// Only tools of this category
     #[arg(long, value_name = "NAME")]
     pub category: Option<String>,
@@ -304,14 +303,6 @@ pub(super) fn duration(text: &str) -> Result<Duration, Expected> {
 
 pub(super) fn limit(text: &str) -> Result<Duration, Expected> {
     duration(text).and_then(|time| if time.is_zero() { Err(Expected("more than 0, such as 30s")) } else { Ok(time) })
-}
-
-pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
-    let words = PossibleValuesParser::new(Mode::WORDS.iter().map(|(word, _)| *word));
-    words.try_map(|word| {
-        let found = Mode::WORDS.iter().find(|(own, _)| own.eq_ignore_ascii_case(&word));
-        found.map(|(_, mode)| *mode).ok_or(Expected("a mode"))
-    })
 }
 
 /// `hostler install`

@@ -6,9 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-use super::commands::{limit, modes};
+use super::commands::limit;
 use crate::cli::complete;
-use crate::config::declared_policy::Mode;
 
 /// `hostler policy`
 #[derive(Debug, Args)]
@@ -23,9 +22,9 @@ pub(in crate::cli) struct Policy {
 /// `hostler mode`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SetMode {
-    /// The mode to set
-    #[arg(ignore_case = true, value_parser = modes(), conflicts_with = "clear")]
-    pub mode: Option<Mode>,
+    /// The mode to set, in any case: normal, alert, degraded, lockdown, recovery, or one of [policy.modes]
+    #[arg(conflicts_with = "clear", add = ArgValueCompleter::new(complete::modes))]
+    pub mode: Option<String>,
     /// End it after this time: 30m, 1h, 2d
     #[arg(long = "for", value_name = "DURATION", value_parser = limit, requires = "mode")]
     pub lasts: Option<Duration>,
@@ -52,8 +51,8 @@ pub(in crate::cli) enum PolicyOf {
         #[arg(value_name = "ARGUMENT")]
         arguments: Vec<String>,
         /// Decide as in this mode
-        #[arg(long, ignore_case = true, value_parser = modes())]
-        mode: Option<Mode>,
+        #[arg(long, add = ArgValueCompleter::new(complete::modes))]
+        mode: Option<String>,
     },
     /// Compare decisions with a file of expected ones; exit status 1 if one differs
     Test {

@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::config::declared_policy::{DeclaredPolicy, Mode, Risk};
+use crate::config::declared_policy::{DeclaredPolicy, Risk};
 use crate::config::icon::checked as checked_icon;
+use crate::config::mode::Mode;
 use crate::config::origin::{Diagnosis, Setting};
 use crate::config::tool::{Protocol, ToolLayer};
 use crate::config::value::{Word, parse_duration};
