@@ -79,6 +79,11 @@ impl Finish {
             let times = service.loops.ended(running.caller.session, &arguments, &outcome);
             outcome.metadata.repeated = (times >= most).then_some(times);
         }
+        let is_denied = outcome.ended.as_ref().is_err_and(|fault| fault.code == Code::PermissionDenied);
+        if is_denied && self.is_of_model(&request) {
+            let denied = service.loops.denied(running.caller.session, &outcome);
+            outcome.metadata.repeated = outcome.metadata.repeated.or(denied);
+        }
         let has_ended = running.journal_end(&outcome);
         running.journal_settles().await;
         edge("call.before-answer");
@@ -88,13 +93,16 @@ impl Finish {
         service.finish(&running, outcome);
     }
 
-    /// After how many equal calls in a row the model gets a note, with a digest of the arguments. A tool's own calls, and those of several clients
-    /// together, are no loop of a model.
+    /// After how many equal calls in a row the model gets a note, with a digest of the arguments.
     fn guarded(&self, tool: Option<&Tool>, arguments: &Value, request: &CallRequest) -> Option<(usize, String)> {
         let config = self.service.config();
         let most = tool.map_or(&config.policy.loop_guard, |tool| &tool.settings.policy.loop_guard).as_ref()?.value;
-        let is_of_model = request.chain.is_empty() && !request.background && !self.running.caller.is_of_many;
-        is_of_model.then(|| (most, digest(arguments)))
+        self.is_of_model(request).then(|| (most, digest(arguments)))
+    }
+
+    /// A tool's own calls, and those of several clients together, are no loop of a model.
+    fn is_of_model(&self, request: &CallRequest) -> bool {
+        request.chain.is_empty() && !request.background && !self.running.caller.is_of_many
     }
 
     fn end(&self, settled: Settled) {

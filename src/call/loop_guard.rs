@@ -1,4 +1,4 @@
-//! Notices a model that makes the same call again and again: same arguments, same result.
+//! Notices a model that makes the same call again and again: same arguments, same result; or one that is denied for the same reason.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,16 @@ use sha2::{Digest, Sha256};
 use crate::outcome::{Code, Outcome};
 use crate::pool::SessionId;
 
-/// The last call of each session.
+/// From which equal denial on the model gets a note: after the second one it has read the reason twice.
+const DENIALS: usize = 3;
+
+/// The last call of each session, and its last denied one.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
     /// Locked only to compare.
     last: Mutex<HashMap<SessionId, Last>>,
+    /// Likewise.
+    denied: Mutex<HashMap<SessionId, Last>>,
 }
 
 #[derive(Debug)]
@@ -25,20 +30,31 @@ struct Last {
 impl LoopGuard {
     /// Notes the end of a call. Returns how many in a row were the same.
     pub fn ended(&self, session: SessionId, arguments: &str, outcome: &Outcome) -> usize {
-        let digest = digest(arguments, outcome);
-        let mut all = self.last.lock();
-        let last = all.entry(session).or_insert(Last { digest, times: 0 });
-        if last.digest != digest {
-            *last = Last { digest, times: 0 };
-        }
-        last.times = last.times.saturating_add(1);
-        last.times
+        counted(&mut self.last.lock(), session, digest(arguments, outcome))
+    }
+
+    /// Notes a denial. Returns how many of the session had the same tool and reason, with no other denial between them, if that is too
+    /// many. What was called meanwhile does not matter.
+    pub fn denied(&self, session: SessionId, outcome: &Outcome) -> Option<usize> {
+        let times = counted(&mut self.denied.lock(), session, digest("", outcome));
+        (times >= DENIALS).then_some(times)
     }
 
     /// Forgets a session.
     pub fn session_ended(&self, session: SessionId) {
         self.last.lock().remove(&session);
+        self.denied.lock().remove(&session);
     }
+}
+
+/// How often the same came last.
+fn counted(all: &mut HashMap<SessionId, Last>, session: SessionId, digest: [u8; 32]) -> usize {
+    let last = all.entry(session).or_insert(Last { digest, times: 0 });
+    if last.digest != digest {
+        *last = Last { digest, times: 0 };
+    }
+    last.times = last.times.saturating_add(1);
+    last.times
 }
 
 fn digest(arguments: &str, outcome: &Outcome) -> [u8; 32] {
@@ -89,6 +105,10 @@ mod tests {
         );
         let limited = |text| ended(one, "x", Err((Code::RateLimited, text)));
         assert_eq!([limited("in 9s"), limited("in 8s")], [1, 2]);
+        let refused = |text| guard.denied(one, &outcome(Err((Code::PermissionDenied, text))));
+        assert_eq!([refused("a"), refused("a"), refused("b"), refused("b")], [None; 4]);
+        assert_eq!([ended(one, "y", Ok("r")), 0], [1, 0], "a call that is made does not matter");
+        assert_eq!([refused("b"), refused("b"), refused("a")], [Some(3), Some(4), None]);
         guard.session_ended(one);
         assert_eq!([limited("in 7s"), ended(other, "x", Ok("r"))], [1, 2]);
     }

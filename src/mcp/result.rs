@@ -221,11 +221,19 @@ impl<'a> To<'a> {
     /// An answer that tells the model if it goes round in circles.
     fn noted<'r>(&'r self, mut answer: Answer<'r>) -> Answer<'r> {
         if let Some(times) = self.metadata.repeated {
-            let text = format!(
-                "Note from hostler: this was call {times} in a row of {} with the same arguments, and it ended the same way. Another one will \
-                 not help: change the arguments, do something else, or tell the user what is missing.",
-                self.outcome.tool
-            );
+            let is_denied = self.outcome.ended.as_ref().is_err_and(|fault| fault.code == Code::PermissionDenied);
+            let tool = &self.outcome.tool;
+            let text = if is_denied {
+                format!(
+                    "Note from hostler: this was denial {times} of {tool} for the same reason. Do not call it so again: do something else, or \
+                     tell the user what is not allowed."
+                )
+            } else {
+                format!(
+                    "Note from hostler: this was call {times} in a row of {tool} with the same arguments, and it ended the same way. Another \
+                     one will not help: change the arguments, do something else, or tell the user what is missing."
+                )
+            };
             answer.content.push(Block::Text(Text { text: Content::Quoted(text.into()) }));
         }
         answer
