@@ -62,6 +62,7 @@ mod runtime;
 mod mcp;
 mod call;
 mod approvals;
+mod audit;
 mod rates;
 mod journal;
 mod executor;

@@ -36,6 +36,7 @@ pub(super) async fn require_approval(
     arguments: &RawValue,
     service: &Arc<CallService>,
     why: &str,
+    by: &mut Option<String>,
 ) -> Result<(), NotApproved> {
     let not = |how: String| Err(NotApproved::Because(format!("{why}, and {how}")));
     let length = arguments.get().len();
@@ -48,6 +49,7 @@ pub(super) async fn require_approval(
     let shown = request.arguments.len();
     let (is_client, is_elsewhere) = (can_ask && shown <= SHOWN, has_channel && shown <= LONGEST);
     if is_allowed(service, &request).await {
+        *by = Some(BEFORE.to_owned());
         return Ok(());
     }
     let question = match is_elsewhere.then(|| service.approvals.ask(request.clone())).transpose() {
@@ -59,10 +61,14 @@ pub(super) async fn require_approval(
     }
     // An answer that covers it may have been given since it was looked at.
     if question.is_some() && is_allowed(service, &request).await {
+        *by = Some(BEFORE.to_owned());
         return Ok(());
     }
-    wait(call, arguments, service, (is_client, question), &request).await
+    wait(call, arguments, service, (is_client, question), &request, by).await
 }
+
+/// Who approved a call that was not asked about again.
+const BEFORE: &str = "allowed before";
 
 async fn is_allowed(service: &CallService, request: &ApprovalRequest) -> bool {
     let (approvals, request) = (Arc::clone(&service.approvals), request.clone());
@@ -76,11 +82,13 @@ async fn wait(
     service: &CallService,
     (is_client, question): (bool, Option<PendingAnswer>),
     request: &ApprovalRequest,
+    by: &mut Option<String>,
 ) -> Result<(), NotApproved> {
     let (running, tool) = (&call.running, &call.tool.name);
     running.journal_waits();
     running.watch_approval(EventKind::ApprovalRequested, &request.reason);
-    let answered = |how: &str| {
+    let mut answered = |how: &str| {
+        *by = Some(how.to_owned());
         running.watch_approval(EventKind::ApprovalAnswered, how);
         tracing::info!(call = running.id, tool, "approval: {how}");
     };
@@ -97,13 +105,13 @@ async fn wait(
     let answer = running.cancellation.or(tool, questions.consent(shown, question)).await;
     let answer = answer.inspect_err(|_| answered("withdrawn")).map_err(NotApproved::Ended)?;
     match answer {
-        Ok((Answer::Allow(scope), by)) => {
-            answered(&format!("allowed {} by {}", covered(scope), by.word()));
+        Ok((Answer::Allow(scope), who)) => {
+            answered(&format!("allowed {} by {}", covered(scope), who.word()));
             service.approvals.record_approved(request);
             Ok(())
         }
-        Ok((Answer::Deny(reason), by)) => {
-            answered(&format!("denied by {}", by.word()));
+        Ok((Answer::Deny(reason), who)) => {
+            answered(&format!("denied by {}", who.word()));
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             Err(NotApproved::Because(format!("Approval denied by user{reason}")))
         }

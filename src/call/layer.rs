@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::audited::DecisionLog;
 use super::handle::RunningCall;
 use super::policy::PolicyLayer;
 use super::request::CallRequest;
@@ -88,9 +89,10 @@ impl<'a> Next<'a> {
 }
 
 /// The layers of hostler itself, outermost first, and the one of them that the status reads.
-pub(super) fn own_layers(rates: &Arc<Rates>) -> (Arc<CountLayer>, Vec<Arc<dyn Layer>>) {
+pub(super) fn own_layers(rates: &Arc<Rates>, decisions: DecisionLog) -> (Arc<CountLayer>, Vec<Arc<dyn Layer>>) {
     let counts = Arc::<CountLayer>::default();
-    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts, Arc::new(PolicyLayer { rates: Arc::clone(rates) })])
+    let policy = PolicyLayer { rates: Arc::clone(rates), decisions };
+    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts, Arc::new(policy)])
 }
 
 /// Logs one line for each call that ended without a result.

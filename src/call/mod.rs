@@ -1,6 +1,7 @@
 //! Calls: requests, handles, the pipeline, and host access for tools.
 
 mod approval;
+mod audited;
 mod attachment;
 mod background;
 mod client;

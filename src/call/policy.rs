@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::approval::{NotApproved, require_approval};
+use super::audited::{DecisionLog, Judged};
 use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::service::CallService;
@@ -23,6 +24,7 @@ use crate::threads::blocking_or_here;
 /// Lets pass what the rules allow.
 pub(super) struct PolicyLayer {
     pub rates: Arc<Rates>,
+    pub decisions: DecisionLog,
 }
 
 impl Layer for PolicyLayer {
@@ -31,9 +33,9 @@ impl Layer for PolicyLayer {
             return self.judge(call, next);
         }
         Box::pin(async move {
-            let judged = self.judge_again(call, next.arguments(), next.service, false).await;
-            match judged {
-                Err(fault) => refusal(fault),
+            let mut judged = Judged::default();
+            match self.judge_again(call, next.arguments(), next.service, false, &mut judged).await {
+                Err(fault) => self.refuse(call, &next, judged, fault).await,
                 Ok(None) => self.judge(call, next).await,
                 // The rules that the call began with may not ask.
                 Ok(Some(why)) => self.go_on(call, next, Asks { now: Some(why), facts: None }).await,
@@ -56,7 +58,7 @@ fn refusal(fault: Fault) -> Settled {
 
 impl PolicyLayer {
     fn judge<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
-        let Some(governed) = call.tool.governed() else { return next.run() };
+        let Some(governed) = call.tool.governed() else { return self.pass(call, next) };
         let rules = &governed.rules;
         let mut asks = Asks { now: None, facts: None };
         if !rules.judge_paths() {
@@ -67,7 +69,7 @@ impl PolicyLayer {
                 Facts { mode, ..Facts::default() }
             };
             if rules.rates().is_empty() && rules.decide(&facts) == Decision::Allowed {
-                return next.run();
+                return self.pass(call, next);
             }
             asks.facts = Some(facts);
         }
@@ -88,7 +90,9 @@ async fn facts_of(tool: &Arc<Tool>, arguments: &RawValue, service: &CallService)
 
 impl PolicyLayer {
     async fn go_on(&self, call: &CallContext, next: Next<'_>, asks: Asks) -> Settled {
-        match self.admit(call, next.arguments(), next.service, asks).await {
+        let mut judged = Judged::default();
+        let admitted = self.admit(call, next.arguments(), next.service, asks, &mut judged).await;
+        match self.record(call, &next, judged, admitted).await {
             Ok(()) => {
                 let settled = next.run().await;
                 self.spend(call, &settled).await;
@@ -96,6 +100,34 @@ impl PolicyLayer {
             }
             Err(fault) => refusal(fault),
         }
+    }
+
+    /// Makes a call that no rule is against.
+    fn pass<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
+        if !DecisionLog::has_all(call) {
+            return next.run();
+        }
+        Box::pin(async move {
+            match self.record(call, &next, Judged::default(), Ok(())).await {
+                Ok(()) => next.run().await,
+                Err(fault) => refusal(fault),
+            }
+        })
+    }
+
+    async fn refuse(&self, call: &CallContext, next: &Next<'_>, judged: Judged, fault: Fault) -> Settled {
+        refusal(self.record(call, next, judged, Err(fault.clone())).await.err().unwrap_or(fault))
+    }
+
+    async fn record(
+        &self,
+        call: &CallContext,
+        next: &Next<'_>,
+        judged: Judged,
+        admitted: Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mode = next.service.config().mode.value;
+        self.decisions.record(call, next.arguments().get(), mode, judged, admitted).await
     }
 
     /// Counts how long a call ran, also if it failed: a tool that is killed after an hour has run for an hour.
@@ -117,6 +149,7 @@ impl PolicyLayer {
         arguments: &RawValue,
         service: &Arc<CallService>,
         asks: Asks,
+        judged: &mut Judged,
     ) -> Result<(), Fault> {
         let none = Rules::default();
         let rules = call.tool.governed().map_or(&none, |governed| &governed.rules);
@@ -132,21 +165,25 @@ impl PolicyLayer {
             decision = rules.decide(&facts);
         }
         let why = match decision {
-            Decision::Denied(because) => return Err(denied(&call.tool, &because, &facts.turns)),
-            Decision::Ask(because) => Some(reason(&because)),
+            Decision::Denied(because) => return Err(denied(&call.tool, because, &facts.turns, judged)),
+            Decision::Ask(because) => {
+                judged.because = because;
+                Some(reason(&judged.because))
+            }
             Decision::Allowed => asks.now,
         };
         if let Some(why) = why {
-            require_approval(call, arguments, service, &why).await.map_err(|not| match not {
+            judged.is_asked = true;
+            require_approval(call, arguments, service, &why, &mut judged.by).await.map_err(|not| match not {
                 NotApproved::Because(why) => refused(&call.tool, &why),
                 NotApproved::Ended(fault) => fault,
             })?;
-            self.judge_again(call, arguments, service, true).await?;
+            self.judge_again(call, arguments, service, true, judged).await?;
         }
         if is_counted {
             facts.turns = self.turns(call, Purpose::Take).await?;
             if let Decision::Denied(because) = rules.decide(&facts) {
-                return Err(denied(&call.tool, &because, &facts.turns));
+                return Err(denied(&call.tool, because, &facts.turns, judged));
             }
         }
         Ok(())
@@ -160,6 +197,7 @@ impl PolicyLayer {
         arguments: &RawValue,
         service: &CallService,
         is_approved: bool,
+        judged: &mut Judged,
     ) -> Result<Option<String>, Fault> {
         let tool = service.find(call.request.role, &call.tool.name)?;
         if is_approved && call.version == 1 && tool.entry.version != call.tool.entry.version {
@@ -168,7 +206,7 @@ impl PolicyLayer {
         }
         let facts = facts_of(&tool, arguments, service).await;
         match tool.governed().map(|governed| governed.rules.decide(&facts)) {
-            Some(Decision::Denied(because)) => Err(denied(&tool, &because, &[])),
+            Some(Decision::Denied(because)) => Err(denied(&tool, because, &[], judged)),
             Some(Decision::Ask(because)) => Ok(Some(reason(&because))),
             _ => Ok(None),
         }
@@ -213,12 +251,14 @@ const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_COUNT: Duration = Duration::from_secs(5);
 
 /// The reason of the first rule in the order of specification 002.
-fn reason(because: &[Because]) -> String {
+pub(super) fn reason(because: &[Because]) -> String {
     because.first().map(|first| first.reason.clone()).unwrap_or_default()
 }
 
-fn denied(tool: &Tool, because: &[Because], turns: &[Turn]) -> Fault {
-    let why = reason(because);
+fn denied(tool: &Tool, because: Vec<Because>, turns: &[Turn], judged: &mut Judged) -> Fault {
+    let why = reason(&because);
+    judged.because = because;
+    let because = &judged.because;
     if !because.first().is_some_and(|first| Rate::has_key(first.key)) {
         return refused(tool, &why);
     }

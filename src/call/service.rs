@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
 
+use super::audited::DecisionLog;
 use super::background::BackgroundCalls;
 use super::counted::Counted;
 use super::finish::Finish;
@@ -36,6 +37,7 @@ use crate::pool::{Listener, SessionId, Settled};
 use crate::rates::Rates;
 use crate::registry::{Catalogue, Registry, Serving, Tool};
 use crate::telemetry::{SpanExport, spawn};
+use crate::threads::Unfinished;
 use crate::threads::blocking_or_here;
 use crate::worker::HostAccess;
 
@@ -47,6 +49,8 @@ pub struct OfProcess {
     pub journal: Option<Arc<Journal>>,
     /// Their calls that wait for a person.
     pub approvals: Arc<Approvals>,
+    /// Checkpoints of the audit log that are being made.
+    pub signing: Unfinished,
 }
 
 /// Accepts and runs calls.
@@ -100,10 +104,11 @@ impl CallService {
         one_shots: OneShots,
         built_ins: BuiltIns,
         layers: Vec<Arc<dyn Layer>>,
-        OfProcess { watch, journal, approvals }: OfProcess,
+        OfProcess { watch, journal, approvals, signing }: OfProcess,
     ) -> Arc<Self> {
-        let rates = Arc::new(Rates::in_folder(state(&registry.config().environment).join("rates")));
-        let (counts, own) = own_layers(&rates);
+        let environment = &registry.config().environment;
+        let rates = Arc::new(Rates::in_folder(state(environment).join("rates")));
+        let (counts, own) = own_layers(&rates, DecisionLog::of(environment, signing));
         let service = Arc::new(Self {
             session: pools.session(),
             pools,

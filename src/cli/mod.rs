@@ -3,6 +3,7 @@
 mod approve;
 mod arguments;
 mod ask;
+mod audit;
 mod attach;
 mod builtin;
 mod call;
@@ -201,6 +202,7 @@ async fn run(
             replay::run(args, &environment, &asked, &directory, open).await
         }
         Command::Approve(args) => approve::run(args, &environment),
+        Command::Audit(args) => audit::run(args, &asked),
         Command::Mode(args) => mode::run(args, &asked, &directory),
         Command::Secrets(args) => secrets::run(&open()?, args).await,
         Command::Policy(args) => policy::run(&open()?, args, &directory).await,

@@ -9,7 +9,9 @@ use serde_json::json;
 
 use super::options::SetMode;
 use super::style::{self, Refusal};
+use crate::audit::record_mode;
 use crate::config::kept_mode::KeptMode;
+use crate::config::load::project_file;
 use crate::config::mode::{Mode, Modes};
 use crate::config::section::nearest;
 use crate::config::value::Word;
@@ -21,14 +23,24 @@ pub(super) fn run(args: &SetMode, wanted: &ConfigOptions, directory: &Path) -> R
     if (args.clear || args.mode.is_some()) && (is_marked(&wanted.environment) || is_below_hostler()) {
         return Err(Refusal::new("a tool may not set the mode", "set it from a terminal that no tool has started"));
     }
+    // A broken file keeps no mode from being set.
+    let files = Config::of_files(wanted, directory);
+    let audit = files.as_ref().map(|config| config.audit.clone()).unwrap_or_default();
+    let project = project_file(wanted, directory);
+    let record =
+        |kept: Option<&KeptMode>| record_mode(&wanted.environment, &audit, project.as_deref(), kept, "hostler mode");
     let failed = |error| Refusal::io(format!("cannot write {}", file.display()), error);
     if args.clear {
         // It may be what makes the configuration unusable.
-        KeptMode::remove(&file).map_err(failed)?;
+        if KeptMode::remove(&file).map_err(failed)? {
+            record(None);
+        }
     }
     if let Some(mode) = &args.mode {
-        let mode = named(mode, || Ok(Config::of_files(wanted, directory)?.modes))?;
-        KeptMode::new(mode.word(), args.lasts, args.reason.clone()).write(&file).map_err(failed)?;
+        let mode = named(mode, || Ok(files?.modes))?;
+        let kept = KeptMode::new(mode.word(), args.lasts, args.reason.clone());
+        kept.write(&file).map_err(failed)?;
+        record(Some(&kept));
     }
     let config = Config::load(wanted, directory)?;
     show(&config, args.json);

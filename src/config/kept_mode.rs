@@ -156,11 +156,14 @@ impl KeptMode {
         replace(file, &serde_json::to_vec(self)?)
     }
 
-    /// The same, unless a person has set a mode.
-    pub fn write_unless_set(&self, file: &Path) -> io::Result<()> {
+    /// The same, unless a person has set a mode. Whether it was written.
+    pub fn write_unless_set(&self, file: &Path) -> io::Result<bool> {
         let _turn = turn(made(file)?)?;
         let is_set = Self::read(file)?.is_some_and(|kept| !kept.is_automatic);
-        if is_set { Ok(()) } else { replace(file, &serde_json::to_vec(self)?) }
+        if !is_set {
+            replace(file, &serde_json::to_vec(self)?)?;
+        }
+        Ok(!is_set)
     }
 
     /// Ends it. Whether there was one.

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
+use super::audit::AuditSettings;
 use super::automatic::Automatic;
 use super::builtin::BuiltinSettings;
 use super::control::ControlSettings;
@@ -86,6 +87,8 @@ pub struct Config {
     pub control: ControlSettings,
     /// Whether `serve` attaches to the person's shared hostler.
     pub shared: Shared,
+    /// What is written down of decisions.
+    pub audit: AuditSettings,
     /// What is kept of calls.
     pub journal: JournalSettings,
     /// Where the spans of calls go.
@@ -267,7 +270,7 @@ impl Config {
             section.finish(false);
         }
         tool.finish(true);
-        let policy = top.section("policy");
+        let (policy, audit) = (top.section("policy"), top.section("audit"));
         let config = Self {
             files: Vec::new(),
             directory: directory.to_owned(),
@@ -289,6 +292,7 @@ impl Config {
             mcp: Mcp::read(top.section("mcp"), variables),
             control: ControlSettings::read(top.section("control")),
             shared: Shared::read(top.section("shared")),
+            audit: AuditSettings::read(&audit, &environment::user_config(variables)),
             journal: JournalSettings::read(top.section("journal")),
             telemetry: Telemetry::read(top.section("telemetry"), variables),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
@@ -312,6 +316,7 @@ impl Config {
         environment.finish(false);
         check.finish(false);
         policy.finish(false);
+        audit.finish(false);
         config
     }
 
@@ -350,7 +355,7 @@ fn changed(found: &Metadata) -> Option<SystemTime> {
 }
 
 /// The file of a project: the one that is named, or the nearest.
-pub(super) fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
+pub fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
     let from_environment = || options.environment.path("HOSTLER_CONFIG");
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
     let named = options.config.clone().or_else(from_environment).map(|path| directory.join(path));

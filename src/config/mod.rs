@@ -1,5 +1,6 @@
 //! `hostler.toml`: typed settings, each with the place that set it.
 
+pub mod audit;
 pub mod automatic;
 pub mod builtin;
 pub mod call_site;

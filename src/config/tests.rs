@@ -360,3 +360,32 @@ fn own_modes_are_named_in_rules_and_are_like_a_known_one() {
         ],
     );
 }
+
+#[test]
+fn a_project_cannot_have_less_audited() {
+    use super::audit::Audited;
+    let options = ConfigOptions {
+        environment: Arc::new([("XDG_CONFIG_HOME", "/c")].into_iter().collect()),
+        ..ConfigOptions::default()
+    };
+    let read = |own: &str, project: &str| {
+        let source = |file: &str, text: &str| Source {
+            file: Arc::new(PathBuf::from(file)),
+            text: text.into(),
+            first_line: 1,
+            is_header: false,
+        };
+        let sources = [source("/c/hostler/hostler.toml", own), source("/p/hostler.toml", project)];
+        Config::read(&sources, &options, Path::new("/p")).map(|config| config.audit)
+    };
+    let of = |own, project| read(own, project).unwrap().log.value;
+    assert_eq!(of("", ""), Audited::Denied);
+    assert_eq!(of("[audit]\nlog = \"off\"\n", ""), Audited::Off);
+    assert_eq!(of("[audit]\nlog = \"off\"\n", "[audit]\nlog = \"all\"\n"), Audited::All);
+    assert_eq!(of("[audit]\nlog = \"all\"\n", "[audit]\nlog = \"denied\"\n"), Audited::All);
+    let refused = read("", "[audit]\nlog = \"off\"\n").unwrap_err();
+    assert_eq!((refused[0].place.line, &*refused[0].key), (2, "audit.log"));
+    let keep = "[audit]\nkeep = \"1h\"\nkeep_size = \"1MB\"\n";
+    assert_eq!(read("", keep).unwrap().keep(), read("", "").unwrap().keep(), "it is not the project's");
+    assert_eq!(read(keep, "").unwrap().keep().time, Duration::from_hours(1));
+}

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::client::Client;
 use super::refusals::{invalid_params, not_changed, unusable};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
+use crate::audit::record_mode;
 use crate::config::kept_mode::{KeptMode, ModeInForce};
 use crate::config::mode::Mode;
 use crate::config::{Config, ConfigError};
@@ -58,11 +59,26 @@ async fn set(client: Arc<Client>, params: SetMode) -> Answer<ModeInForce> {
     let mode = blocking_or_here(named).await.map_err(|error| unusable(&error))?;
     let mode = mode.ok_or_else(|| invalid_params(&"`mode`: no such mode; `mode.get` lists them"))?;
     let kept = KeptMode::new(mode.word(), seconds.map(Duration::from_secs), reason);
-    changed(&client, move |config| kept.write(&config.own_mode_file())).await
+    changed(&client, move |config| {
+        kept.write(&config.own_mode_file())?;
+        record(config, Some(&kept));
+        Ok(())
+    })
+    .await
 }
 
 async fn clear(client: Arc<Client>, _: Nothing) -> Answer<ModeInForce> {
-    changed(&client, |config| KeptMode::remove(&config.own_mode_file()).map(drop)).await
+    changed(&client, |config| {
+        if KeptMode::remove(&config.own_mode_file())? {
+            record(config, None);
+        }
+        Ok(())
+    })
+    .await
+}
+
+fn record(config: &Config, kept: Option<&KeptMode>) {
+    record_mode(&config.environment, &config.audit, config.project().as_deref(), kept, "control face");
 }
 
 /// Changes what is kept, and answers with the mode that then counts.

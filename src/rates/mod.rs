@@ -256,7 +256,8 @@ impl Counts {
 
 fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+    // Whoever can read a file can lock it, also from within a sandbox.
+    options.write(true).create(true).truncate(false).mode(0o200).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 fn hold(lock: &File) -> io::Result<()> {

@@ -2,11 +2,12 @@
 //! so that every hostler of that configuration follows.
 
 use std::path::{Path, PathBuf};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
+use crate::audit::record_mode;
 use crate::call::CallService;
 use crate::config::Config;
 use crate::config::environment::state;
@@ -48,7 +49,23 @@ pub(super) async fn follow(service: Weak<CallService>) {
         watched = Some((modes, system));
         if let Step::Reach(mode, reason, lasts) = step {
             let (file, kept) = (config.own_mode_file(), KeptMode::reached(mode, reason, lasts));
-            let written = blocking_or_here(move || kept.write_unless_set(&file)).await;
+            let config = Arc::clone(&config);
+            let written = blocking_or_here(move || {
+                // A lease that is renewed is no change.
+                let is_new = config.kept_mode.as_ref().is_none_or(|(_, before)| before.mode != kept.mode);
+                let is_written = kept.write_unless_set(&file)?;
+                if is_written && is_new {
+                    record_mode(
+                        &config.environment,
+                        &config.audit,
+                        config.project().as_deref(),
+                        Some(&kept),
+                        "[policy.automatic]",
+                    );
+                }
+                Ok::<_, std::io::Error>(())
+            });
+            let written = written.await;
             let failed = written.err().map(|error| error.to_string());
             if let Some(error) = failed.as_ref().filter(|_| failed != said) {
                 tracing::warn!(%error, "the mode should be {}, and cannot be changed", mode.word().to_uppercase());

@@ -92,6 +92,7 @@ impl Workspace {
             watch: Arc::clone(&runtime.watch),
             journal: runtime.journal.clone(),
             approvals: Arc::clone(&runtime.approvals),
+            signing: runtime.signing.clone(),
         };
         let calls = CallService::new(registry, pools, one_shots, built_ins, layers, process);
         let background: Arc<dyn BackgroundCalls> = Arc::clone(&runtime) as _;
@@ -211,6 +212,7 @@ impl Workspace {
             let _ = tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await;
         }
         process::private_folders_removed(FAREWELL).await;
+        self.runtime.signing.ended(FAREWELL).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line's commands and global options.
 
 mod approve;
+mod audit;
 mod calls;
 mod commands;
 mod policy;
@@ -14,6 +15,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub(super) use self::approve::{Allow, Approve, Listed};
+pub(super) use self::audit::{Audit, AuditOf};
 pub(super) use self::calls::{Calls, CallsOf, Replay};
 pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind, Open, Remove, Rpc,
@@ -106,6 +108,9 @@ pub(super) enum Command {
     /// Approve or deny calls that wait for a person
     #[command(after_help = help(include_str!("../help/approve.txt")))]
     Approve(Approve),
+    /// List what rules and people decided about calls, and verify that no record was changed
+    #[command(after_help = help(include_str!("../help/audit.txt")))]
+    Audit(Audit),
     /// Show the mode that tools are called in, or set another one
     #[command(after_help = help(include_str!("../help/mode.txt")))]
     Mode(SetMode),
@@ -150,6 +155,7 @@ impl Command {
                     | Self::Tool(_)
                     | Self::Calls(_)
                     | Self::Approve(_)
+                    | Self::Audit(_)
                     | Self::Token(_)
                     | Self::Logs(_)
                     | Self::Top
