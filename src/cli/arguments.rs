@@ -5,7 +5,6 @@ use std::io::Read;
 
 use serde_json::{Map, Value};
 
-use super::options::Call;
 use super::style::Refusal;
 use crate::call::{deep_argument, is_too_deep, keys_to_the_depth};
 
@@ -17,19 +16,18 @@ pub(super) fn no_key(word: &str) -> Refusal {
 
 /// Reads standard input for `--input -`: once, whatever does the call's work, and before signals are listened for, so that they
 /// end the program.
-pub(super) fn read_input(args: &mut Call) -> Result<(), Refusal> {
-    if args.input.as_deref() == Some("-") && !args.help {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
+pub(super) fn read_input(input: &mut String) -> Result<(), Refusal> {
+    if input == "-" {
+        input.clear();
+        let read = std::io::stdin().read_to_string(input);
         read.map_err(|error| Refusal::io("cannot read standard input", error))?;
-        args.input = Some(text);
     }
     Ok(())
 }
 
 /// The arguments that `--input` has.
-pub(super) fn input(args: &Call) -> Result<Map<String, Value>, Refusal> {
-    args.input.as_deref().map_or_else(|| Ok(Map::new()), object)
+pub(super) fn input(text: Option<&str>) -> Result<Map<String, Value>, Refusal> {
+    text.map_or_else(|| Ok(Map::new()), object)
 }
 
 /// Reads `--input`.

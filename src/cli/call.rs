@@ -31,7 +31,7 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     }
     let catalogue = app.calls.registry.catalogue();
     let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
-    let mut arguments = arguments::input(args)?;
+    let mut arguments = arguments::input(args.input.as_deref())?;
     arguments::add(&mut arguments, &args.arguments, schema)?;
     let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
@@ -97,7 +97,7 @@ pub(super) fn report_of(outcome: &Outcome, json: bool) -> ExitCode {
 
 /// The same by the shared hostler; `None` if that ended before the call was sent.
 pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<Option<ExitCode>, Refusal> {
-    let arguments = arguments::input(args)?;
+    let arguments = arguments::input(args.input.as_deref())?;
     let signals = style::signals()?;
     let feedback = Feedback::new();
     if args.background {

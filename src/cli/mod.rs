@@ -27,6 +27,7 @@ mod remove;
 mod replay;
 mod replay_test;
 mod rpc;
+mod sandbox;
 mod secrets;
 mod shared;
 mod show;
@@ -52,7 +53,7 @@ use crate::process::{self, keep_trimmed, keeper};
 use crate::runtime::Workspace;
 use crate::shared::{Opened, reach_key};
 use crate::telemetry;
-use options::{Command, Options, Serve, ToolCommand};
+use options::{Command, Options, SandboxOf, Sandboxing, Serve, ToolCommand};
 use style::Refusal;
 
 /// How long hostler may take to end before its keeper kills it. It needs a second, and after a second signal almost nothing.
@@ -93,8 +94,8 @@ pub fn main(environment: Environment) -> ExitCode {
     {
         return refusal;
     }
-    if let Command::Call(args) = &mut options.command
-        && let Err(refusal) = arguments::read_input(args)
+    if let Some(input) = options.command.input()
+        && let Err(refusal) = arguments::read_input(input)
     {
         return refusal.complain();
     }
@@ -215,6 +216,9 @@ async fn run(
         Command::List(args) => Ok(list::run(&open()?, args).await),
         Command::Show(args) => show::run(&open()?, args).await,
         Command::Call(args) => call::run(&open()?, args).await,
+        Command::Sandbox(Sandboxing { what: SandboxOf::Learn(args) }) => {
+            sandbox::run(args, &asked, &directory, |app| begin(app, &options)).await
+        }
         Command::Warm(args) => warm::run(&open()?, args).await,
         Command::Doctor(args) => Ok(doctor::run(&open()?, args).await),
     }
@@ -228,11 +232,16 @@ fn open(
     claim: impl FnOnce() -> Option<Claim>,
 ) -> Result<Workspace, Refusal> {
     let app = Workspace::open_journaled(asked, directory, claim)?;
+    begin(&app, options);
+    Ok(app)
+}
+
+/// What every workspace of a command begins with.
+fn begin(app: &Workspace, options: &Options) {
     telemetry::start(options.log_level(&app.config().log.value), app.config().log_format);
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     app.runtime().background.run_with(Arc::clone(&app.config().environment));
-    Ok(app)
 }
 
 /// The same for a session that a killed hostler left: its client goes on once the configuration is valid.

@@ -22,6 +22,7 @@ use super::kept_mode::KeptMode;
 use super::mcp::Mcp;
 use super::mode::{Mode, Modes};
 use super::origin::{Origin, Problem, Setting};
+use super::recorder::Recorder;
 use super::sandbox::SandboxLayer;
 use super::secrets::{SecretSource, read_secrets};
 use super::section::{Section, Source};
@@ -123,6 +124,8 @@ pub struct Config {
     pub packs: BTreeMap<String, ToolLayer>,
     /// `[tool."pack.function"]`: for one function.
     pub functions: BTreeMap<String, ToolLayer>,
+    /// What records a tool that runs without its sandbox.
+    pub recorder: Option<Arc<Recorder>>,
 }
 
 /// What holds for the tools of a category.
@@ -312,12 +315,18 @@ impl Config {
             every,
             packs,
             functions,
+            recorder: None,
         };
         environment.finish(false);
         check.finish(false);
         policy.finish(false);
         audit.finish(false);
         config
+    }
+
+    /// What records the processes of a pack, if they run without their sandbox.
+    pub fn recorder_of(&self, pack: &str) -> Option<&Arc<Recorder>> {
+        self.recorder.as_ref().filter(|recorder| recorder.is_of(pack))
     }
 
     /// What it was searched by.

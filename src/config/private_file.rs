@@ -1,4 +1,4 @@
-//! Files that only their owner may read and that are replaced whole or not at all.
+//! Files that are replaced whole or not at all; most of them only their owner may read.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -9,6 +9,17 @@ use std::path::Path;
 /// Puts these bytes into the file, which may exist. Its folder is made if it is missing. When this returns, the file outlives a loss of
 /// power.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_as(path, bytes, 0o600)
+}
+
+/// The same for a file that others may read: it keeps its permissions, and a link that leads to it stays.
+pub fn replace_shared(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let real = path.canonicalize();
+    let path = real.as_deref().unwrap_or(path);
+    replace_as(path, bytes, path.metadata().map_or(0o644, |about| about.mode() & 0o777))
+}
+
+fn replace_as(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut name = OsString::from(".");
@@ -17,7 +28,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = folder.join(name);
     // A dead process with the same id may have left one.
     let _ = std::fs::remove_file(&draft);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let replaced = written.and_then(|()| std::fs::rename(&draft, path)).and_then(|()| File::open(folder)?.sync_all());
     if replaced.is_err() {
@@ -64,6 +75,20 @@ mod tests {
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["new"], "no draft stays");
     }
+
+    #[test]
+    fn a_shared_file_keeps_its_permissions_and_the_link_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = ["file", "link"].map(|name| folder.path().join(name));
+        symlink("file", &link).unwrap();
+        replace_shared(&path, b"one").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        replace_shared(&link, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+    }
+
     #[test]
     fn only_a_file_of_this_user_alone_is_read() {
         let folder = tempfile::tempdir().unwrap();

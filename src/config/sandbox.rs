@@ -34,7 +34,7 @@ impl Word for Preset {
 
 impl Preset {
     /// Whether everything may be read, everything be written, and the network be used.
-    fn implied(preset: Option<Self>) -> (bool, bool, bool) {
+    pub(super) fn implied(preset: Option<Self>) -> (bool, bool, bool) {
         match preset {
             Some(Self::Pure) => (false, false, false),
             Some(Self::Reader) => (true, false, false),
@@ -98,11 +98,6 @@ impl SandboxLayer {
 /// Folders as they were written. What they begin at is known later.
 fn folders(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let written = Vec::<String>::from_toml(value)?;
-    let is_plain = |path: &str| {
-        let rest = ["$HOME", "${HOME}", "~"].iter().find_map(|home| path.strip_prefix(home));
-        let begins_well = rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/'));
-        begins_well && !path.is_empty() && !rest.unwrap_or(path).contains(['$', '*', '?', '\0'])
-    };
     match written.iter().find(|path| !is_plain(path)) {
         None => Ok(written),
         Some(path) => {
@@ -113,6 +108,13 @@ fn folders(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
             ))
         }
     }
+}
+
+/// Whether a text names a folder or a file, and nothing that a shell would expand.
+pub(super) fn is_plain(path: &str) -> bool {
+    let rest = ["$HOME", "${HOME}", "~"].iter().find_map(|home| path.strip_prefix(home));
+    let begins_well = rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/'));
+    begins_well && !path.is_empty() && !rest.unwrap_or(path).contains(['$', '*', '?', '\0'])
 }
 
 /// How large a file may become.

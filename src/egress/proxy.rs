@@ -26,7 +26,9 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use super::addresses::is_private;
 use super::allowed::{AllowedHosts, CLOSED, Refusal, plain_name};
+use crate::config::recorder::Recorder;
 use crate::threads::blocking;
 
 /// How many connections a process may have at once, at most. Others wait.
@@ -58,9 +60,24 @@ pub struct Proxy(JoinHandle<()>);
 impl Proxy {
     /// Serves the connections that a listening socket accepts.
     pub fn serve(socket: std::net::TcpListener, allowed: Arc<AllowedHosts>) -> io::Result<Self> {
+        Self::start(socket, allowed, None)
+    }
+
+    /// Serves them all, and records which hosts are reached.
+    pub fn record(socket: std::net::TcpListener, recorder: Arc<Recorder>) -> io::Result<Self> {
+        // No list has to have them.
+        Self::start(socket, Arc::default(), Some(recorder))
+    }
+
+    fn start(
+        socket: std::net::TcpListener,
+        allowed: Arc<AllowedHosts>,
+        recorder: Option<Arc<Recorder>>,
+    ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let socket = TcpListener::from_std(socket)?;
-        Ok(Self(crate::telemetry::spawn(accept(socket, allowed))))
+        let way = Way { allowed, lookups: Arc::new(Semaphore::new(LOOKUPS.0)), recorder };
+        Ok(Self(crate::telemetry::spawn(accept(socket, Arc::new(way)))))
     }
 }
 
@@ -83,11 +100,27 @@ static ALL_LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semapho
 struct Way {
     allowed: Arc<AllowedHosts>,
     lookups: Arc<Semaphore>,
+    /// Hears which hosts are reached.
+    recorder: Option<Arc<Recorder>>,
 }
 
-async fn accept(socket: TcpListener, allowed: Arc<AllowedHosts>) {
+impl Way {
+    /// A host is reached at one of its addresses. A list has to have a private address, too, unless it is the one of `localhost`.
+    fn reached(&self, host: &str, address: SocketAddr) {
+        let Some(recorder) = &self.recorder else { return };
+        let (name, port) = (plain_name(host), address.port());
+        let name = if name.contains(':') { format!("[{name}]") } else { name };
+        let is_local = name == "localhost" && address.ip().to_canonical().is_loopback();
+        let private = is_private(address.ip()).then_some(address).filter(|_| !is_local);
+        recorder.add(|record| {
+            record.hosts.insert(format!("{name}:{port}"));
+            record.hosts.extend(private.map(|address| address.to_string()));
+        });
+    }
+}
+
+async fn accept(socket: TcpListener, way: Arc<Way>) {
     let seats = Arc::new(Semaphore::new(ALL_SEATS.1));
-    let way = Arc::new(Way { allowed, lookups: Arc::new(Semaphore::new(LOOKUPS.0)) });
     let mut connections = JoinSet::new();
     let mut has_failed = false;
     loop {
@@ -260,6 +293,7 @@ async fn connected(host: &str, port: u16, way: &Way) -> Result<TcpStream, Failur
         match TcpStream::connect(address).await {
             Ok(stream) => {
                 let _ = stream.set_nodelay(true);
+                way.reached(host, *address);
                 return Ok(stream);
             }
             Err(error) => last = Some(error),

@@ -27,7 +27,12 @@ const NO_NETWORK: [&str; 4] =
 /// Completes a fault that a wall may have caused: names the wall, and says what would open it.
 pub(super) async fn complete(fault: &mut Fault, entry: &Arc<FileEntry>) {
     let is_of_tool = matches!(fault.code, Code::ToolError | Code::ToolCrashed | Code::StartupFailed);
-    if !is_of_tool || fault.details.missing.is_some() || !entry.settings.sandbox.iter().any(Sandbox::limits_access) {
+    let is_recorded = entry.config.recorder_of(&entry.file.pack).is_some();
+    if is_recorded
+        || !is_of_tool
+        || fault.details.missing.is_some()
+        || !entry.settings.sandbox.iter().any(Sandbox::limits_access)
+    {
         return;
     }
     let (mut completed, entry) = (fault.clone(), Arc::clone(entry));

@@ -14,7 +14,7 @@ use super::walls::walls_of;
 use crate::config::Environment;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
-use crate::config::tool::{Protocol, Share, WorkingDirectory};
+use crate::config::tool::{Launcher as LauncherKind, Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
@@ -184,7 +184,8 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
     PythonSpec {
         fingerprint: entry.file.fingerprint,
         environment: environment_spec(entry),
-        launcher: settings.launcher.value,
+        // As in a sandbox: what uv itself reads is not the tool's.
+        launcher: if is_recorded(entry) { LauncherKind::Direct } else { settings.launcher.value },
         pass_env: settings.pass_env.value.clone(),
         directory: None,
         env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
@@ -208,7 +209,13 @@ pub(super) fn environment_spec(entry: &FileEntry) -> EnvironmentSpec {
         (Some(header), Kind::Python) => EnvironmentSpec::from_header(&file.pack, &file.path, header),
         _ => EnvironmentSpec::house(&file.pack, &file.path),
     };
-    EnvironmentSpec { wheels_only: entry.settings.sandbox.iter().any(Sandbox::limits_access), ..spec }
+    let is_walled = is_recorded(entry) || entry.settings.sandbox.iter().any(Sandbox::limits_access);
+    EnvironmentSpec { wheels_only: is_walled, ..spec }
+}
+
+/// Whether what its processes reach is recorded, for a sandbox.
+fn is_recorded(entry: &FileEntry) -> bool {
+    entry.config.recorder_of(&entry.file.pack).is_some()
 }
 
 pub(super) fn rules(entry: &FileEntry) -> Rules {

@@ -7,9 +7,10 @@ use crate::discovery::Kind;
 use crate::process::{Own, Walls};
 use crate::registry::FileEntry;
 
-/// The walls of a file's processes, if its settings ask for some. What a Python worker's environment adds is known when it starts.
+/// The walls of a file's processes, if its settings ask for some; those that record, if they are recorded. What a Python worker's environment adds is known when it starts.
 pub(super) fn walls_of(entry: &FileEntry, environment: &Environment) -> Option<Arc<Walls>> {
-    if entry.settings.sandbox.is_empty() {
+    let recorder = entry.config.recorder_of(&entry.file.pack);
+    if entry.settings.sandbox.is_empty() && recorder.is_none() {
         return None;
     }
     let file = &entry.file.path;
@@ -21,5 +22,8 @@ pub(super) fn walls_of(entry: &FileEntry, environment: &Environment) -> Option<A
         Kind::Executable => vec![Own::Program(file.clone())],
         Kind::Python | Kind::Internal => vec![Own::FolderOf(file.clone())],
     };
-    Walls::of(&entry.settings.sandbox, own, environment)
+    match recorder {
+        Some(recorder) => Some(Walls::recording(recorder, own, environment)),
+        None => Walls::of(&entry.settings.sandbox, own, environment),
+    }
 }

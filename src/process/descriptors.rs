@@ -14,14 +14,19 @@ use rustix::net::{
 const MOST: usize = 4;
 
 /// Sends bytes with open files, which arrive with the first of them.
-pub fn send(socket: &UnixStream, mut bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub fn send(socket: &UnixStream, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(socket, bytes, files, flags())
+}
+
+/// The same with these flags.
+pub fn send_with(socket: &UnixStream, mut bytes: &[u8], files: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
         return Err(io::Error::other("too many files for one message"));
     }
     while !bytes.is_empty() {
-        match sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, flags()) {
+        match sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, flags) {
             Ok(count) => {
                 bytes = &bytes[count..];
                 ancillary.clear();

@@ -68,4 +68,4 @@ pub use table::{processor_time, resident, resident_alone, started};
 pub use trim::{keep_trimmed, release_text};
 #[cfg(not(target_os = "linux"))]
 pub use unshared::{Peer, SharedMemory, own_inheritance, reset_oom_score};
-pub use walls::{Layer as WallLayer, Own, Walls, layers as wall_layers, private_folders_removed};
+pub use walls::{Layer as WallLayer, Own, Walls, can_record, layers as wall_layers, private_folders_removed};

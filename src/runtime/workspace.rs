@@ -12,6 +12,7 @@ use crate::builtin::Builtins;
 use crate::call::{BackgroundCalls, CallService, Layer, OfProcess};
 use crate::config::builtin::listed_as;
 use crate::config::origin::{Diagnosis, Place, Setting};
+use crate::config::recorder::Recorder;
 use crate::config::section::nearest;
 use crate::config::tables::OnSchemaFailure;
 use crate::config::tool::ToolLayer;
@@ -59,6 +60,17 @@ impl Workspace {
         let tools = Builtins::of(&config);
         let runtime = Runtime::journaled(&config, Journal::for_config(&config, claim()));
         Ok(Self::build_in(runtime, config, tools, Vec::new()))
+    }
+
+    /// The same without writing anything down, in which one tool runs without its sandbox and is recorded.
+    pub fn open_recording(
+        wanted: &ConfigOptions,
+        directory: &Path,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Self, ConfigError> {
+        let mut config = Config::load(wanted, directory)?;
+        config.recorder = Some(Arc::clone(recorder));
+        Ok(Self::build(config))
     }
 
     /// A workspace in a runtime of its own.

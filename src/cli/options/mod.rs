@@ -5,6 +5,7 @@ mod audit;
 mod calls;
 mod commands;
 mod policy;
+mod sandbox;
 mod secrets;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub(super) use self::commands::{
     Serve, Show, Status, Token, Warm,
 };
 pub(super) use self::policy::{Policy, PolicyOf, SetMode};
+pub(super) use self::sandbox::{Learn, SandboxOf, Sandboxing};
 pub(super) use self::secrets::{SecretArgs, SecretsOf};
 use super::arguments;
 use crate::config::ConfigOptions;
@@ -114,6 +116,8 @@ pub(super) enum Command {
     /// Show the mode that tools are called in, or set another one
     #[command(after_help = help(include_str!("../help/mode.txt")))]
     Mode(SetMode),
+    /// Find out what a tool needs of its sandbox
+    Sandbox(Sandboxing),
     /// List the secrets that tools need, store them, and try them; never prints one
     #[command(after_help = help(include_str!("../help/secrets.txt")))]
     Secrets(SecretArgs),
@@ -145,6 +149,15 @@ pub(super) enum Command {
 }
 
 impl Command {
+    /// What `--input` says, where arguments are read.
+    pub fn input(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Call(Call { help: false, input, .. })
+            | Self::Sandbox(Sandboxing { what: SandboxOf::Learn(Learn { input, .. }) }) => input.as_mut(),
+            _ => None,
+        }
+    }
+
     /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
         let none = matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Mode(_) | Self::Completions(_));
@@ -173,7 +186,8 @@ pub(super) fn refuse(error: &clap::Error) -> ! {
         error.exit()
     };
     let mut before = std::env::args_os().take_while(|typed| !typed.to_string_lossy().starts_with(word.as_str()));
-    let mut after_call = before.by_ref().skip_while(|typed| typed != "call" && typed != "invoke").skip(1);
+    let mut after_call =
+        before.by_ref().skip_while(|typed| !["call", "invoke", "learn"].iter().any(|word| typed == word)).skip(1);
     if !after_call.any(|typed| !typed.to_string_lossy().starts_with('-')) {
         error.exit()
     }
@@ -203,6 +217,7 @@ impl Options {
     pub fn timeout(&self) -> Option<Duration> {
         match &self.command {
             Command::Call(call) => call.timeout,
+            Command::Sandbox(Sandboxing { what: SandboxOf::Learn(learn) }) => learn.timeout,
             _ => None,
         }
     }
@@ -261,6 +276,8 @@ mod tests {
             &["drain"],
             &["warm"],
             &["secrets"],
+            &["sandbox"],
+            &["sandbox", "learn"],
             &["approve"],
             &["builtin"],
         ] {

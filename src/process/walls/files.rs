@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 
 /// What every program may read and run: the system's programs, libraries and data, and what of `/etc` says how to use them.
 /// Neither `/home`, `/root`, `/tmp` nor the rest of `/etc`, `/run` and `/var` is among it.
-const SYSTEM: [&str; 50] = [
+pub(super) const SYSTEM: [&str; 50] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -77,7 +77,7 @@ const SYSTEM: [&str; 50] = [
 ];
 
 /// Devices without content of others.
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+pub(super) const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The version of Landlock that the kernel offers; 0 for none.
 pub(in crate::process) fn version() -> u32 {

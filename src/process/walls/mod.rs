@@ -2,8 +2,10 @@
 //!
 //! On Linux, Landlock limits files and signals, and a filter of system calls (seccomp) the network and what acts on other processes
 //! or on the machine. Both are made before the fork and take effect in the child before `exec`: there nothing may allocate. A process
-//! can add walls within its own, and never remove one.
+//! can add walls within its own, and never remove one. Instead of limiting a process, walls can record what it reaches.
 
+#[cfg(target_os = "linux")]
+mod addresses;
 #[cfg(target_os = "linux")]
 mod files;
 mod layers;
@@ -20,6 +22,12 @@ mod own_network;
 mod prepared;
 #[cfg(target_os = "linux")]
 mod programs;
+#[cfg(target_os = "linux")]
+mod recorded;
+#[cfg(target_os = "linux")]
+mod recording;
+#[cfg(target_os = "linux")]
+mod reported;
 #[cfg(target_os = "linux")]
 mod system_calls;
 #[cfg(target_os = "linux")]
@@ -41,13 +49,16 @@ pub use own::Own;
 #[cfg(target_os = "linux")]
 pub(super) use prepared::{Prepared, Surroundings};
 #[cfg(target_os = "linux")]
+pub use recording::can_record;
+#[cfg(target_os = "linux")]
 pub use temporary::private_folders_removed;
 #[cfg(not(target_os = "linux"))]
-pub use unavailable::private_folders_removed;
-#[cfg(not(target_os = "linux"))]
 pub(super) use unavailable::{Prepared, Surroundings};
+#[cfg(not(target_os = "linux"))]
+pub use unavailable::{can_record, private_folders_removed};
 
 use crate::config::Environment;
+use crate::config::recorder::Recorder;
 use crate::config::sandbox::{Network, Sandbox};
 use crate::egress::AllowedHosts;
 
@@ -68,6 +79,8 @@ pub struct Walls {
     pub file_size: Option<u64>,
     /// Whether it may not start where the kernel lacks a layer that it needs.
     pub is_required: bool,
+    /// What records the files and hosts that it reaches, instead of limiting them.
+    pub recorder: Option<Arc<Recorder>>,
 }
 
 /// Files and network.
@@ -119,9 +132,16 @@ impl Walls {
             open_files: least(|one| one.open_files),
             file_size: least(|one| one.file_size),
             is_required: sandboxes.iter().any(|one| one.is_required),
+            recorder: None,
         };
         let limits = walls.limit_access() || walls.open_files.is_some() || walls.file_size.is_some();
         limits.then(|| Arc::new(walls))
+    }
+
+    /// Walls that limit nothing: what the process reaches is recorded.
+    pub fn recording(recorder: &Arc<Recorder>, own: Vec<Own>, environment: &Environment) -> Arc<Self> {
+        let (recorder, environment) = (Some(Arc::clone(recorder)), environment.only(&["HOME", "PATH"]));
+        Arc::new(Self { own, environment, recorder, ..Self::default() })
     }
 
     /// Whether they limit files or the network, and not only amounts.
@@ -192,6 +212,6 @@ impl Walls {
     /// Whether it gets a private folder for temporary files.
     #[cfg(target_os = "linux")]
     fn need_private_folder(&self) -> bool {
-        self.access.iter().any(|access| access.write.is_some())
+        self.recorder.is_some() || self.access.iter().any(|access| access.write.is_some())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,11 @@ use super::layers::{self, Layer};
 use super::mount_plan::MountPlan;
 use super::namespaces::{Namespaces, has_mounts};
 use super::own_network::{Door, OwnNetwork, PROXIES};
+use super::recording::Reporting;
 use super::system_calls::{self, Closing};
 use super::temporary::PrivateFolder;
 use super::{Access, Walls, files};
+use crate::config::recorder::Recorder;
 use crate::egress::{AllowedHosts, Proxy};
 use crate::process::launch::Launch;
 use crate::threads::blocking_or_here;
@@ -29,6 +32,7 @@ pub(in crate::process) struct Prepared {
     rulesets: Vec<OwnedFd>,
     filters: &'static [BpfProgram],
     namespaces: Option<Namespaces>,
+    reporting: Option<Reporting>,
     around: Surroundings,
 }
 
@@ -36,17 +40,27 @@ pub(in crate::process) struct Prepared {
 #[derive(Debug, Default)]
 pub(in crate::process) struct Surroundings {
     private: Option<PrivateFolder>,
-    /// The way out of its own network, and where that leads.
-    way_out: Option<(Door, AllowedHosts)>,
+    way_out: Option<WayOut>,
     proxy: Option<Proxy>,
+}
+
+/// Where connections to the proxy of a process arrive, and where it leads.
+#[derive(Debug)]
+enum WayOut {
+    /// Out of its own network.
+    Chosen(Door, AllowedHosts),
+    /// To everything; the hosts are recorded.
+    Recorded(TcpListener, Arc<Recorder>),
 }
 
 impl Surroundings {
     /// Opens the way out, when the process has started.
     pub fn open(&mut self) -> io::Result<()> {
-        if let Some((door, allowed)) = self.way_out.take() {
-            self.proxy = Some(Proxy::serve(door.socket()?, Arc::new(allowed))?);
-        }
+        self.proxy = match self.way_out.take() {
+            Some(WayOut::Chosen(door, allowed)) => Some(Proxy::serve(door.socket()?, Arc::new(allowed))?),
+            Some(WayOut::Recorded(socket, recorder)) => Some(Proxy::record(socket, recorder)?),
+            None => None,
+        };
         Ok(())
     }
 }
@@ -96,28 +110,35 @@ impl Prepared {
         let (network, way_out) = match walls.hosts() {
             Some(hosts) => {
                 let (network, door) = OwnNetwork::new()?;
-                (Some(network), Some((door, hosts)))
+                (Some(network), Some(WayOut::Chosen(door, hosts)))
             }
-            None => (None, None),
+            None => (None, walls.recorder.as_ref().map(recorded_way_out).transpose()?),
         };
         let most = (walls.open_files, walls.file_size);
         let around = Surroundings { private, way_out, proxy: None };
         let private = around.private.as_ref().map(PrivateFolder::path);
         let mounts = MountPlan { walls, own: &own, private, directory, seals }.mounts()?;
         let namespaces = Namespaces::of(network, mounts);
-        Ok(Self { most, limits_access, rulesets, filters, namespaces, around })
+        let report = |recorder| Reporting::begin(recorder, &own, private);
+        let reporting = walls.recorder.as_ref().map(report).transpose()?;
+        Ok(Self { most, limits_access, rulesets, filters, namespaces, reporting, around })
     }
 
-    /// Makes a program leave the namespaces that it shares. Before everything else that it does to itself: a domain over files forbids
+    /// Makes a program use its proxy, and leave the namespaces that it shares. Before everything else that it does to itself: a domain over files forbids
     /// mounts.
     pub fn depart(&mut self, command: &mut Command) {
-        let Some(mut namespaces) = self.namespaces.take() else { return };
-        if self.around.way_out.is_some() {
+        let proxy = match &self.around.way_out {
+            Some(WayOut::Chosen(..)) => Some(OwnNetwork::proxy()),
+            Some(WayOut::Recorded(socket, _)) => socket.local_addr().ok().map(|address| format!("http://{address}")),
+            None => None,
+        };
+        if let Some(proxy) = proxy {
             for variable in PROXIES {
-                command.env(variable, OwnNetwork::proxy());
+                command.env(variable, &proxy);
             }
             command.env_remove("NO_PROXY").env_remove("no_proxy").env("NODE_USE_ENV_PROXY", "1");
         }
+        let Some(mut namespaces) = self.namespaces.take() else { return };
         // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
         #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
         unsafe {
@@ -127,7 +148,8 @@ impl Prepared {
 
     /// Makes a program start within them.
     pub fn surround(self, command: &mut Command) -> Surroundings {
-        let Self { most: (open_files, file_size), limits_access, rulesets, filters, namespaces: _, around } = self;
+        let Self { most: (open_files, file_size), limits_access, rulesets, filters, namespaces: _, reporting, around } =
+            self;
         if let Some(private) = &around.private {
             for variable in ["TMPDIR", "TMP", "TEMP"] {
                 command.env(variable, private.path());
@@ -135,11 +157,13 @@ impl Prepared {
         }
         let enter = move || {
             layers::lower(open_files, file_size)?;
-            if limits_access {
+            if limits_access || reporting.is_some() {
                 layers::give_up_capabilities()?;
             }
             rulesets.iter().try_for_each(|ruleset| files::enter(ruleset.as_raw_fd()))?;
-            filters.iter().try_for_each(system_calls::enter)
+            filters.iter().try_for_each(system_calls::enter)?;
+            // The last: what follows is reported.
+            reporting.iter().try_for_each(Reporting::enter)
         };
         // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
         #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
@@ -148,4 +172,14 @@ impl Prepared {
         }
         around
     }
+}
+
+/// A proxy on the machine's own loopback: a program that does not use it reaches what it likes, and that is recorded, too.
+fn recorded_way_out(recorder: &Arc<Recorder>) -> io::Result<WayOut> {
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = socket.local_addr()?;
+    recorder.add(|record| {
+        record.proxies.insert(address);
+    });
+    Ok(WayOut::Recorded(socket, Arc::clone(recorder)))
 }

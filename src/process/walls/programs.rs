@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Environment;
 
 /// An interpreter may be a script as well, as those of version managers are.
-const DEEPEST: usize = 4;
+pub(super) const DEEPEST: usize = 4;
 
 /// The files and folders that running a program needs: its folder, and its interpreters.
 pub(super) fn needed_by(program: &Path, environment: &Environment) -> Vec<PathBuf> {
@@ -65,7 +65,7 @@ pub(super) fn installation_of(program: &Path, home: Option<&Path>) -> Vec<PathBu
 }
 
 /// What the first line of a script names; with `env`, what that finds.
-fn interpreter_of(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
+pub(super) fn interpreter_of(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     File::open(script).ok()?.take(512).read_to_end(&mut bytes).ok()?;
     let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;

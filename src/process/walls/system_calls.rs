@@ -14,7 +14,7 @@ use seccompiler::{
 };
 
 /// The rules of a filter: the conditions under which each call is closed; always, if there are none.
-type Closed = BTreeMap<c_long, Vec<SeccompRule>>;
+pub(super) type Closed = BTreeMap<c_long, Vec<SeccompRule>>;
 
 /// Closed to everything within walls.
 const ALWAYS: &[c_long] = &[
@@ -272,7 +272,7 @@ fn is(argument: u8, value: u64) -> Option<SeccompCondition> {
     condition(argument, Op::Eq, value)
 }
 
-fn is_not(argument: u8, value: u64) -> Option<SeccompCondition> {
+pub(super) fn is_not(argument: u8, value: u64) -> Option<SeccompCondition> {
     condition(argument, Op::Ne, value)
 }
 
@@ -281,11 +281,11 @@ fn has(argument: u8, flag: u64) -> Option<SeccompCondition> {
 }
 
 /// A rule of conditions that all hold.
-fn rule<const N: usize>(conditions: [Option<SeccompCondition>; N]) -> Option<SeccompRule> {
+pub(super) fn rule<const N: usize>(conditions: [Option<SeccompCondition>; N]) -> Option<SeccompRule> {
     SeccompRule::new(conditions.into_iter().collect::<Option<Vec<_>>>()?).ok()
 }
 
-fn program(closed: Closed, error: libc::c_int) -> Option<BpfProgram> {
+pub(super) fn program(closed: Closed, error: libc::c_int) -> Option<BpfProgram> {
     let answer = SeccompAction::Errno(error.unsigned_abs());
     let machine = std::env::consts::ARCH.try_into().ok()?;
     let filter = SeccompFilter::new(closed, SeccompAction::Allow, answer, machine).ok()?;

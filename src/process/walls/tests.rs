@@ -1,11 +1,14 @@
 //! Walls of real processes. What tools see of them is in `tests/e2e/test_sandbox.py`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Access, Layer, Own, Walls};
+use crate::config::Environment;
+use crate::config::recorder::{Record, Recorder};
 use crate::config::sandbox::Network;
 use crate::process::{Finished, Launch, run};
 
@@ -291,4 +294,38 @@ async fn a_place_is_hidden_by_no_link_that_can_be_changed() {
     let launch = Launch::new("/bin/true").with_walls(Some(Arc::new(walls(place.pure()))));
     let error = run(&launch, Duration::from_secs(20), |_| {}).await.unwrap_err();
     assert!(error.to_string().contains("name the place itself"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_process_reaches_is_recorded() {
+    if super::can_record().is_err() {
+        return;
+    }
+    let place = Place::new();
+    let recorder = Arc::new(Recorder::default());
+    let seen_of = async |script: &str| {
+        let walls = Walls::recording(&recorder, Vec::new(), &Environment::default());
+        let launch = Launch::new("/bin/sh").args(["-c", script]).within(place.at("write")).with_walls(Some(walls));
+        let done = run(&launch, Duration::from_secs(20), |_| {}).await.unwrap();
+        let mut record = recorder.record();
+        recorder.add(|record| *record = Record::default());
+        let names = |paths: BTreeSet<PathBuf>| -> Vec<String> {
+            let base = place.at("");
+            let names = paths.iter().filter_map(|path| path.strip_prefix(&base).ok());
+            names.map(|path| path.display().to_string()).collect()
+        };
+        assert_eq!(record.unread, 0);
+        assert!(record.proxies.len() == 1 && done.succeeded(), "{script}: {done:?}");
+        (names(std::mem::take(&mut record.reads)), names(std::mem::take(&mut record.writes)), record)
+    };
+    let (reads, writes, _) = seen_of("cat ../read/file; ls ../closed; cat absent; echo x >../closed/new").await;
+    assert_eq!((reads, writes), (vec!["closed".to_owned(), "read/file".to_owned()], vec!["closed".to_owned()]));
+    // Also what is started by what it starts, in a session of its own.
+    let (reads, writes, _) = seen_of("(setsid sh -c 'cat ../read/file & wait'; mv file ../read/moved)").await;
+    assert_eq!((reads, writes), (vec!["read/file".to_owned()], vec!["read".to_owned(), "write".to_owned()]));
+    let (reads, writes, record) = seen_of("echo x >$TMPDIR/x; cat $TMPDIR/x; cat /dev/null /proc/self/stat").await;
+    assert!(reads.is_empty() && writes.is_empty(), "{record:?}");
+    assert!(record.reads.is_empty() && record.writes.is_empty() && record.addresses.is_empty(), "{record:?}");
+    let (reads, ..) = seen_of("exec 3<../read/file; (cd /; cat /dev/fd/3)").await;
+    assert_eq!(reads, ["read/file"]);
 }

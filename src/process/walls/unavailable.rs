@@ -41,3 +41,8 @@ impl Prepared {
 
 /// There are none.
 pub async fn private_folders_removed(_: Duration) {}
+
+/// Nothing is recorded.
+pub fn can_record() -> io::Result<()> {
+    Err(io::Error::other("this system does not report the system calls of a process"))
+}
