@@ -268,16 +268,21 @@ pub(super) async fn consent(question: &str, is_given: bool, undone: &str) -> Res
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Refusal::new(format!("{undone}: not a terminal"), "pass --yes to confirm"));
     }
-    talk(&format!("{question} [y/N] "));
+    match line(&format!("{question} [y/N] "), undone).await? {
+        Some(line) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Ok(()),
+        _ => Err(Refusal::cancelled(undone)),
+    }
+}
+
+/// Asks at a terminal for a line; `None` if it ends instead. `undone` says what did not happen where that cannot be asked.
+pub(super) async fn line(question: &str, undone: &str) -> Result<Option<String>, Refusal> {
+    talk(question);
     // On a thread, so that signals are handled meanwhile.
     let answer = blocking(|| {
         let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+        std::io::stdin().lock().read_line(&mut line).map(|read| (read > 0).then_some(line))
     });
-    match answer.map_err(|error| Refusal::system(undone, error))?.await {
-        Ok(line) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Ok(()),
-        _ => Err(Refusal::cancelled(undone)),
-    }
+    Ok(answer.map_err(|error| Refusal::system(undone, error))?.await.unwrap_or_default())
 }
 
 /// Prints what a command showed and did, as JSON or as the place it concerns.

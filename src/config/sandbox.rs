@@ -147,6 +147,11 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
+    /// Whether it lets a tool reach everything.
+    pub fn is_unlimited(&self) -> bool {
+        self.read.is_none() && self.write.is_none() && self.network == Network::On && self.hide.is_empty()
+    }
+
     /// What tables say together, the weakest first; `None` if there are none.
     pub(super) fn of(layers: &[&Setting<SandboxLayer>], environment: &Environment) -> Option<Self> {
         let strongest = layers.iter().rev().find(|layer| layer.value.sets_access()).or(layers.last())?;

@@ -70,13 +70,13 @@ class Place(unittest.TestCase):
     def names(self, *more):
         return {row["name"]: row for row in json.loads(self.run_("list", "--json", *more).stdout)}
 
-    def at_a_terminal(self, answer, *words, before=lambda: None):
-        """Runs it at a terminal and types an answer when it asks, after calling `before`."""
+    def at_a_terminal(self, answer, *words, before=lambda: None, then=b"\r"):
+        """Runs it at a terminal and types an answer when it asks, after calling `before`, and `then` where it asks for a sandbox."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.work)
             os.execve(HOSTLER, [HOSTLER, *map(str, words)], self.env)
-        shown, typed = b"", False
+        shown, typed, chosen = b"", False, False
         try:
             while select.select([terminal], [], [], 60)[0]:
                 try:
@@ -90,9 +90,59 @@ class Place(unittest.TestCase):
                     typed = True
                     before()
                     os.write(terminal, answer)
+                if b"Sandbox (" in shown and not chosen:
+                    chosen = True
+                    os.write(terminal, then)
         finally:
             os.close(terminal)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+
+class Sandboxes(Place):
+    def setUp(self):
+        super().setUp()
+        self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        self.config = self.folder / "config/hostler/hostler.toml"
+        write_tool(self.work, "brave", ONE, HEADER)
+
+    def test_the_one_that_fits_is_proposed_and_kept(self):
+        self.config.parent.mkdir(parents=True)
+        self.config.write_text("# mine\n[tool.other]\ntimeout = '1s'\n")
+        status, shown = self.at_a_terminal(b"y\r", "install", "brave.py")
+        self.assertEqual(status, 0, shown)
+        self.assertIn("network would fit: brave.one is in the category network", shown)
+        self.assertIn("[network]", shown)
+        self.assertEqual(self.config.read_text(), "# mine\n[tool.other]\ntimeout = '1s'\n\n[tool.brave]\nsandbox = \"network\"\n")
+        self.assertIn("network", self.run_("show", "brave.one").stdout)
+        status, shown = self.at_a_terminal(b"y\r", "install", "brave.py", "--force", "--to", str(self.folder / "elsewhere"))
+        self.assertIn(f"as set by {self.config}:6", shown)
+        self.assertNotIn("not sandboxed", shown)
+        self.assertNotIn("Sandbox (", shown)
+
+    def test_another_one_can_be_chosen(self):
+        status, shown = self.at_a_terminal(b"y\r", "install", "brave.py", then=b"Pure\r")
+        self.assertEqual((status, self.config.read_text()), (0, '[tool.brave]\nsandbox = "pure"\n'), shown)
+
+    def test_a_word_that_is_none_installs_nothing(self):
+        status, shown = self.at_a_terminal(b"y\r", "install", "brave.py", then=b"nett\r")
+        self.assertEqual((status, self.files(), self.config.exists()), (2, [], False), shown)
+
+    def test_a_flag_chooses_and_a_yes_alone_does_not(self):
+        self.installed("brave.py")
+        self.assertFalse(self.config.exists())
+        done = self.install("brave.py", "--yes", "--force", "--to", "there", "--sandbox", "reader")
+        self.assertEqual((done.returncode, self.config.read_text()), (0, '[tool.brave]\nsandbox = "reader"\n'), done.stderr)
+        self.assertEqual(self.install("brave.py", "--yes", "--sandbox", "some").returncode, 2)
+
+    def test_a_file_that_cannot_be_changed_installs_nothing(self):
+        self.config.parent.mkdir(parents=True)
+        self.config.write_text("tool = { brave = 1 }\n")
+        self.refused(("brave.py", "--yes", "--sandbox", "pure"))
+
+    def test_where_nothing_follows_from_what_it_declares_a_way_is_named(self):
+        write_tool(self.work, "plain", ONE.replace('effects = "pure"', ""))
+        done = self.install("plain.py", "--yes")
+        self.assertIn("hostler sandbox learn plain.one", done.stderr)
 
 
 class Shown(Place):

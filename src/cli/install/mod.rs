@@ -3,6 +3,7 @@
 mod conflicts;
 mod parcel;
 mod preview;
+mod sandbox;
 mod staging;
 
 use std::path::{Path, PathBuf};
@@ -13,12 +14,15 @@ use super::options::Install;
 use super::style::Refusal;
 use super::{check, style};
 use crate::config::origin::Origin;
+use crate::config::sandbox::Preset;
+use crate::config::value::Word;
 use crate::config::{Config, ConfigOptions, environment};
 use crate::process::shell_word;
 use crate::runtime::Workspace;
 use conflicts::{Conflicts, is_same};
 use parcel::Parcel;
 use preview::Preview;
+use sandbox::{Kept, Proposal};
 use staging::Staging;
 pub(super) use staging::{hidden_name, sweep};
 
@@ -60,20 +64,43 @@ pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path
         return already(&entry.path);
     }
     let surroundings = check::surroundings((*app.config()).clone());
-    let preview = Preview::of(&parcel, &staging, &catalogue, &conflicts, &surroundings)?;
+    let mut preview = Preview::of(&parcel, &staging, &catalogue, &conflicts, &surroundings)?;
+    let proposal = Proposal::of(&preview, &app.config());
+    preview.sandbox = proposal.as_text(args.sandbox);
+    preview.is_walled = match args.sandbox {
+        Some(preset) => preset != Preset::Full,
+        None => matches!(proposal, Proposal::Has(_)),
+    };
     style::note(&preview.as_text());
-    let mut consent = preview.refusal(args.force).map_or(Ok(()), Err);
-    if consent.is_ok() {
-        consent = style::consent("Install?", args.yes, "nothing was installed").await;
-    }
-    if let Err(refusal) = consent {
-        style::report(args.json, preview.as_json(), "installed", Err(&refusal));
+    let chosen = match consented(args, &preview, &proposal).await {
+        Ok(chosen) => chosen,
+        Err(refusal) => {
+            style::report(args.json, preview.as_json(), "installed", Err(&refusal));
+            return Err(refusal);
+        }
+    };
+    let pack = preview.entry.map_or("", |entry| &entry.file.pack);
+    let kept = chosen.map(|preset| Kept::write(&app.config(), pack, preset)).transpose()?;
+    if let Err(refusal) = staging.place(&parcel, &conflicts.in_the_way) {
+        kept.into_iter().for_each(Kept::undo);
         return Err(refusal);
     }
-    staging.place(&parcel, &conflicts.in_the_way)?;
     style::report(args.json, preview.as_json(), "installed", Ok(&place));
-    style::note(&advice(&preview, &conflicts, &app, &target));
+    if let (Some(preset), Some(kept)) = (chosen, &kept) {
+        style::note(&format!("its sandbox is {:?}, in {}", preset.word(), kept.file().display()));
+    }
+    style::note(&advice(&preview, &conflicts, &app, &target, proposal == Proposal::Nothing && chosen.is_none()));
     Ok(())
+}
+
+/// Asks the person, unless everything is said already. The sandbox that was chosen.
+async fn consented(args: &Install, preview: &Preview<'_>, proposal: &Proposal) -> Result<Option<Preset>, Refusal> {
+    if let Some(refusal) = preview.refusal(args.force) {
+        return Err(refusal);
+    }
+    style::consent("Install?", args.yes, "nothing was installed").await?;
+    // Who says yes beforehand is not there to choose.
+    if args.sandbox.is_some() || args.yes { Ok(args.sandbox) } else { proposal.ask().await }
 }
 
 /// A path without `.` and `..`, as far as possible.
@@ -82,7 +109,13 @@ fn plain_path(path: &Path) -> PathBuf {
 }
 
 /// What to do next.
-fn advice(preview: &Preview<'_>, conflicts: &Conflicts, app: &Workspace, target: &Path) -> String {
+fn advice(
+    preview: &Preview<'_>,
+    conflicts: &Conflicts,
+    app: &Workspace,
+    target: &Path,
+    has_no_sandbox: bool,
+) -> String {
     let (Some(tool), Some(entry)) = (preview.catalogue.tools.first(), preview.entry) else { return String::new() };
     let name = &tool.name;
     // Without --tools, its name would call the tool that hides it.
@@ -105,6 +138,9 @@ fn advice(preview: &Preview<'_>, conflicts: &Conflicts, app: &Workspace, target:
     let secrets = &entry.settings.secrets.value;
     if !secrets.is_empty() {
         lines.push(format!("store its secrets with `hostler secrets set NAME`: {}", secrets.join(", ")));
+    }
+    if has_no_sandbox {
+        lines.push(format!("it has no sandbox; let hostler propose one: hostler sandbox learn{tools} {name} …"));
     }
     lines.join("\n")
 }

@@ -39,6 +39,10 @@ pub(super) struct Preview<'a> {
     files: Vec<PreviewFile>,
     /// The findings of `check`: level, and one line.
     findings: Vec<(Level, String)>,
+    /// Its sandbox, or the one that would fit.
+    pub sandbox: Option<String>,
+    /// Whether it has one already, or one is chosen.
+    pub is_walled: bool,
 }
 
 impl<'a> Preview<'a> {
@@ -69,7 +73,7 @@ impl<'a> Preview<'a> {
         let findings = findings.collect();
         let entry = catalogue.files.first().map(Arc::as_ref);
         let place = staging.target.join(&parcel.top);
-        Ok(Self { parcel, conflicts, entry, catalogue, place, files, findings })
+        Ok(Self { parcel, conflicts, entry, catalogue, place, files, findings, sandbox: None, is_walled: false })
     }
 
     /// Why it cannot be installed, or not without `force`.
@@ -135,7 +139,7 @@ impl<'a> Preview<'a> {
             "path": path(&self.place), "source": path(&parcel.source), "link": parcel.is_link,
             "kind": self.entry.map(FileEntry::kind_word), "tools": tools.collect::<Value>(),
             "requires_python": self.requires_python(), "dependencies": self.dependencies(), "secrets": self.secrets(),
-            "uses_hostler": self.uses_hostler(),
+            "uses_hostler": self.uses_hostler(), "sandbox": self.sandbox,
             "size": self.size(), "sha256": own.map(|file| file.sha256.clone()),
             "files": self.files.iter().map(file).collect::<Value>(),
             "in_the_way": conflicts.against, "overrides": conflicts.overrides,
@@ -157,7 +161,12 @@ impl<'a> Preview<'a> {
         rows.add_some("secrets", &self.secrets().join(", "));
         let more =
             if self.uses_hostler() { "; also call other tools, and the client's model, through hostler" } else { "" };
-        rows.add("may", &format!("do anything that you can: files, network, programs; tools are not sandboxed{more}"));
+        let may = match self.is_walled {
+            true => "do what its sandbox allows",
+            false => "do anything that you can: files, network, programs; tools are not sandboxed",
+        };
+        rows.add("may", &format!("{may}{more}"));
+        rows.add_some("sandbox", self.sandbox.as_deref().unwrap_or_default());
         for file in &self.files {
             rows.add("file", &format!("{}, {} bytes, sha256 {}", file.at.display(), file.size, file.sha256));
         }

@@ -10,7 +10,8 @@ use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::config::control::local_address;
-use crate::config::value::parse_duration;
+use crate::config::sandbox::Preset;
+use crate::config::value::{Word, parse_duration};
 use crate::control::Scope;
 use crate::registry::KIND_WORDS;
 
@@ -305,6 +306,11 @@ pub(super) fn limit(text: &str) -> Result<Duration, Expected> {
     duration(text).and_then(|time| if time.is_zero() { Err(Expected("more than 0, such as 30s")) } else { Ok(time) })
 }
 
+fn presets() -> impl TypedValueParser<Value = Preset> {
+    let words = PossibleValuesParser::new(Preset::WORDS.iter().map(|(word, _)| *word));
+    words.try_map(|word| Preset::of(&word).ok_or(Expected("a preset")))
+}
+
 /// `hostler install`
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of a command line")]
@@ -323,6 +329,9 @@ pub(in crate::cli) struct Install {
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
+    /// What it may reach: pure, reader, network or full (docs/sandbox.md); kept in your own hostler.toml
+    #[arg(long, value_name = "PRESET", value_parser = presets())]
+    pub sandbox: Option<Preset>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
