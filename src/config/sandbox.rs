@@ -57,6 +57,8 @@ pub struct SandboxLayer {
     pub network: Option<Network>,
     /// The folders and files that it does not see.
     pub hide: Option<Vec<String>>,
+    /// How many processes and threads it may have together.
+    pub processes: Option<usize>,
     /// How many files each process may have open.
     pub open_files: Option<usize>,
     /// How large files may become that it writes.
@@ -66,7 +68,8 @@ pub struct SandboxLayer {
 }
 
 /// The keys of a table.
-const KEYS: [&str; 8] = ["preset", "read", "write", "network", "hide", "open_files", "file_size", "require"];
+const KEYS: [&str; 9] =
+    ["preset", "read", "write", "network", "hide", "processes", "open_files", "file_size", "require"];
 
 impl SandboxLayer {
     /// A preset alone, or a table.
@@ -82,6 +85,7 @@ impl SandboxLayer {
             write: taken(table, "write", folders)?,
             network: taken(table, "network", Network::read)?,
             hide: taken(table, "hide", folders)?,
+            processes: taken(table, "processes", count)?,
             open_files: taken(table, "open_files", count)?,
             file_size: taken(table, "file_size", size)?.map(|size| size.0),
             require: taken(table, "require", bool::from_toml)?,
@@ -136,6 +140,8 @@ pub struct Sandbox {
     pub network: Network,
     /// What it does not see, wherever that is.
     pub hide: Vec<PathBuf>,
+    /// How many processes and threads it may have together.
+    pub processes: Option<usize>,
     /// How many files each process may have open.
     pub open_files: Option<usize>,
     /// How large files may become, in bytes.
@@ -179,6 +185,7 @@ impl Sandbox {
             write,
             hide: hide.unwrap_or_default(),
             network: network.unwrap_or(if reaches_all { Network::On } else { Network::Off }),
+            processes: last(|layer| layer.processes),
             open_files: last(|layer| layer.open_files),
             file_size: last(|layer| layer.file_size),
             is_required: layers.iter().rev().find_map(|layer| layer.value.require).unwrap_or(false),
@@ -194,6 +201,7 @@ impl Sandbox {
             write: Some(Vec::new()),
             network: Network::Off,
             hide: Vec::new(),
+            processes: None,
             open_files: None,
             file_size: None,
             is_required: true,
@@ -251,6 +259,7 @@ impl Sandbox {
             let hidden: Vec<String> = self.hide.iter().map(|path| quoted(path)).collect();
             parts.push(format!("hide = [{}]", hidden.join(", ")));
         }
+        parts.extend(self.processes.map(|most| format!("processes = {most}")));
         parts.extend(self.open_files.map(|most| format!("open_files = {most}")));
         parts.extend(self.file_size.map(|most| format!("file_size = {most}")));
         if self.is_required {

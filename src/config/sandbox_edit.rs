@@ -30,6 +30,7 @@ impl SandboxLayer {
             list("write", &self.write);
             list("hide", &self.hide);
             parts.extend(self.network.iter().map(|network| format!("network = {}", network.written())));
+            parts.extend(self.processes.map(|most| format!("processes = {most}")));
             parts.extend(self.open_files.map(|most| format!("open_files = {most}")));
             parts.extend(self.file_size.map(|most| format!("file_size = {most}")));
             parts.extend(self.require.map(|require| format!("require = {require}")));
@@ -237,6 +238,7 @@ mod tests {
             write: Some(vec!["/srv/x".to_owned()]),
             network: Some(Network::Hosts(vec!["example.com:443".parse().unwrap()])),
             hide: Some(Vec::new()),
+            processes: Some(2),
             open_files: Some(3),
             file_size: Some(1000),
             require: Some(true),

@@ -44,12 +44,14 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
     if missing.is_empty() {
         return CheckResult::good("sandbox", format!("walls for {}; {count}", here.join(", ")));
     }
-    let found = format!("no walls for {}; {count}", missing.join(", "));
+    let walls = if here.is_empty() { String::new() } else { format!("walls for {}; ", here.join(", ")) };
+    let found = format!("{walls}no walls for {}; {count}", missing.join(", "));
     if lacked.is_empty() {
         return CheckResult::good("sandbox", found);
     }
     let state = if is_refused { State::Bad } else { State::Doubtful };
-    let fix = if lacked.iter().all(|layer| matches!(layer, WallLayer::Hosts | WallLayer::Hiding)) {
+    let fix = if lacked.iter().all(|layer| matches!(layer, WallLayer::Hosts | WallLayer::Hiding | WallLayer::Processes))
+    {
         "allow user namespaces (`sysctl user.max_user_namespaces`; on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0), or \
          do without chosen hosts and `hide` (docs/sandbox.md)"
     } else {

@@ -11,7 +11,8 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from harness import Calling, config_file, environment, eventually, run, scratch, write_tool
+from harness import HEADER, Calling, config_file, environment, eventually, run, scratch, write_tool
+from unprivileged import Account
 
 HERE = Path(__file__).resolve().parent
 ESCAPES = "import escapes\n\ndef run(ways: dict) -> dict:\n    return escapes.escaped(ways)\n"
@@ -23,6 +24,20 @@ if "--schema" in sys.argv:
 import escapes
 print(json.dumps(escapes.escaped(json.load(sys.stdin)["ways"])))
 '''
+BOMB = """
+import os, time
+def fork() -> list:
+    started = 0
+    while started < 200:
+        try:
+            if os.fork() == 0:
+                time.sleep(30)
+                os._exit(0)
+        except OSError as error:
+            return [started, error.errno]
+        started += 1
+    return [started, 0]
+"""
 USEFUL = '''
 import asyncio, concurrent.futures, json, os, pathlib, shutil, socket, sqlite3, ssl, subprocess, sys, tempfile, threading, zoneinfo
 
@@ -187,6 +202,22 @@ class Sandboxes(Calling):
         self.assertGreaterEqual(tried, 2 * 62)
         Path(f"/tmp/hostler-escape-{os.getpid()}").unlink(missing_ok=True)
         sys.stderr.write(f"{tried} ways out of a sandbox were tried\n")
+
+    def test_a_fork_bomb_ends_at_the_number_of_processes(self):
+        account = Account(self)
+        account.tool("bomb.py", HEADER + BOMB)
+        config = account.folder / "hostler.toml"
+        config.write_text("[tool.bomb]\nsandbox = { processes = 20, require = true }\n")
+        # Others of the same user do not count.
+        others = [subprocess.Popen([*account.become, "sleep", "60"]) for _ in range(30)]
+        self.addCleanup(lambda: [(other.kill(), other.wait()) for other in others])
+        words = [*account.become, account.hostler, "--config", config, "--tools", account.tools, "call", "--standalone", "--json", "bomb.fork"]
+        done = subprocess.run(words, env=account.env, cwd=account.home, capture_output=True, text=True, timeout=120)
+        if "number of processes (needs" in done.stdout + done.stderr:
+            raise unittest.SkipTest("processes are not counted here")
+        said = json.loads(done.stdout)
+        self.assertEqual(said["result"][1], 11, said)
+        self.assertTrue(10 <= said["result"][0] < 20, said)
 
     def test_ordinary_work_goes_on(self):
         write_tool(self.tools, "useful", USEFUL)

@@ -7,7 +7,7 @@ use std::io;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[cfg(target_os = "linux")]
-use super::namespaces::{has_mounts, has_networks};
+use super::namespaces::{counts_processes, has_mounts, has_networks};
 
 /// What enforces a part of walls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +22,14 @@ pub enum Layer {
     Hosts,
     /// Files that are not seen, and attributes that are kept.
     Hiding,
+    /// How many processes there are.
+    Processes,
 }
 
 impl Layer {
     /// Every layer.
-    pub(super) const ALL: [Self; 5] = [Self::Files, Self::SystemCalls, Self::Signals, Self::Hosts, Self::Hiding];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Files, Self::SystemCalls, Self::Signals, Self::Hosts, Self::Hiding, Self::Processes];
 
     /// Its word in lists.
     pub fn word(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Layer {
             Self::Signals => "signals",
             Self::Hosts => "chosen hosts",
             Self::Hiding => "hidden files and attributes",
+            Self::Processes => "number of processes",
         }
     }
 
@@ -48,6 +52,7 @@ impl Layer {
             Self::SystemCalls => has_filters(),
             Self::Hosts => has_networks(),
             Self::Hiding => has_mounts(),
+            Self::Processes => counts_processes(),
         }
     }
 
@@ -59,17 +64,18 @@ impl Layer {
             Self::Signals => "Landlock, Linux 6.12",
             Self::Hosts => "user and network namespaces",
             Self::Hiding => "user and mount namespaces",
+            Self::Processes => "user namespaces, Linux 5.14, and another user than root",
         }
     }
 }
 
 /// Every layer, and by what this system enforces it; `None` where it does not.
-pub fn layers() -> [(Layer, Option<String>); 5] {
+pub fn layers() -> [(Layer, Option<String>); 6] {
     Layer::ALL.map(|layer| {
         let by = match layer {
             Layer::Files | Layer::Signals => format!("Landlock {}", landlock_version()),
             Layer::SystemCalls => "seccomp".to_owned(),
-            Layer::Hosts | Layer::Hiding => "namespaces".to_owned(),
+            Layer::Hosts | Layer::Hiding | Layer::Processes => "namespaces".to_owned(),
         };
         (layer, layer.is_here().then_some(by))
     })
@@ -112,10 +118,15 @@ fn has_mounts() -> bool {
     false
 }
 
+#[cfg(not(target_os = "linux"))]
+fn counts_processes() -> bool {
+    false
+}
+
 /// Lowers the limits of the calling process, for good.
 #[cfg(target_os = "linux")]
-pub(super) fn lower(open_files: Option<u64>, file_size: Option<u64>) -> io::Result<()> {
-    for (resource, most) in [(Resource::Nofile, open_files), (Resource::Fsize, file_size)] {
+pub(super) fn lower(amounts: &[(Resource, Option<u64>); 3]) -> io::Result<()> {
+    for (resource, most) in *amounts {
         let Some(most) = most else { continue };
         let most = getrlimit(resource).maximum.map_or(most, |hard| most.min(hard));
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;

@@ -73,6 +73,8 @@ pub struct Walls {
     pub environment: Environment,
     /// Files and folders that it does not see.
     pub hidden: Vec<PathBuf>,
+    /// How many processes and threads it may be together.
+    pub processes: Option<u64>,
     /// How many files each of its processes may have open.
     pub open_files: Option<u64>,
     /// How large the files that it writes may become, in bytes.
@@ -129,12 +131,14 @@ impl Walls {
             // It is part of what clients must have in common to share a worker.
             environment: environment.only(&["HOME", "PATH"]),
             hidden: sandboxes.iter().flat_map(|one| one.hide.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
+            processes: least(|one| one.processes),
             open_files: least(|one| one.open_files),
             file_size: least(|one| one.file_size),
             is_required: sandboxes.iter().any(|one| one.is_required),
             recorder: None,
         };
-        let limits = walls.limit_access() || walls.open_files.is_some() || walls.file_size.is_some();
+        let amounts = [walls.processes, walls.open_files, walls.file_size];
+        let limits = walls.limit_access() || amounts.iter().any(Option::is_some);
         limits.then(|| Arc::new(walls))
     }
 
@@ -190,6 +194,7 @@ impl Walls {
             Layer::Files => self.access.iter().any(Access::limits_files),
             Layer::SystemCalls | Layer::Signals => self.limit_access(),
             Layer::Hosts => self.hosts().is_some(),
+            Layer::Processes => self.processes.is_some(),
             Layer::Hiding => !self.hidden.is_empty() || (self.is_required && self.keep_attributes()),
         };
         Layer::ALL.into_iter().filter(|layer| needs(layer) && !layer.is_here()).collect()

@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, write};
-use rustix::process::{DumpableBehavior, dumpable_behavior, getegid, geteuid, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, dumpable_behavior, getegid, geteuid, set_dumpable_behavior, setrlimit,
+};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::own_mounts::OwnMounts;
@@ -26,10 +28,11 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    pub fn of(network: Option<OwnNetwork>, mounts: Option<OwnMounts>) -> Option<Self> {
+    /// `counts` says whether its processes are counted apart from the user's others, which takes a namespace of users alone.
+    pub fn of(network: Option<OwnNetwork>, mounts: Option<OwnMounts>, counts: bool) -> Option<Self> {
         let line = |id: u32| format!("{id} {id} 1\n");
         let (users, groups) = (line(geteuid().as_raw()), line(getegid().as_raw()));
-        (network.is_some() || mounts.is_some()).then_some(Self { users, groups, network, mounts })
+        (network.is_some() || mounts.is_some() || counts).then_some(Self { users, groups, network, mounts })
     }
 
     /// Makes them. Called between fork and exec.
@@ -71,7 +74,7 @@ pub(super) fn has_networks() -> bool {
     static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
     known(&KNOWN, || {
         let Ok((network, _door)) = OwnNetwork::new() else { return None };
-        can_enter(Namespaces::of(Some(network), None)?)
+        can_enter(Namespaces::of(Some(network), None, false)?, || Ok(()))
     })
 }
 
@@ -81,7 +84,24 @@ pub(super) fn has_mounts() -> bool {
     known(&KNOWN, || {
         let (root, hidden) = (PathBuf::from("/"), ["/proc", "/dev/null"].map(PathBuf::from));
         let mounts = OwnMounts::new(&hidden, &[], Some(std::slice::from_ref(&root)), &root)?;
-        can_enter(Namespaces::of(None, Some(mounts))?)
+        can_enter(Namespaces::of(None, Some(mounts), false)?, || Ok(()))
+    })
+}
+
+/// Whether the processes of a namespace are counted apart, and their number is limited. The limits of root's have no effect.
+pub(super) fn counts_processes() -> bool {
+    static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
+    known(&KNOWN, || {
+        can_enter(Namespaces::of(None, None, true)?, || {
+            setrlimit(Resource::Nproc, Rlimit { current: Some(1), maximum: Some(1) })?;
+            // SAFETY: this process has one thread; the other one ends at once.
+            #[expect(unsafe_code, reason = "argued above")]
+            match unsafe { libc::fork() } {
+                -1 => Ok(()),
+                0 => unsafe { libc::_exit(0) },
+                _ => Err(Errno::NOSYS),
+            }
+        })
     })
 }
 
@@ -94,15 +114,23 @@ fn known(known: &Mutex<Option<bool>>, find_out: impl FnOnce() -> Option<bool>) -
     known.unwrap_or(false)
 }
 
-/// Whether a process can make such namespaces; `None` if the attempt failed for another reason. A child tries it and runs no program.
-fn can_enter(mut namespaces: Namespaces) -> Option<bool> {
+/// Whether a process can make such namespaces, and this holds in them; `None` if the attempt failed for another reason. A child tries it and
+/// runs no program.
+fn can_enter(
+    mut namespaces: Namespaces,
+    holds: impl Fn() -> Result<(), Errno> + Send + Sync + 'static,
+) -> Option<bool> {
     let _open = keeper::open_for_starts();
     let mut command = Command::new("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
     #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
     unsafe {
-        command.pre_exec(move || namespaces.enter().and(Err(Errno::CANCELED.into())));
+        command.pre_exec(move || {
+            namespaces.enter()?;
+            holds()?;
+            Err(Errno::CANCELED.into())
+        });
     }
     let error = command.spawn().err()?;
     match Errno::from_io_error(&error) {

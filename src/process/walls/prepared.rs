@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use rustix::process::Resource;
 use seccompiler::BpfProgram;
 
 use super::layers::{self, Layer};
@@ -26,8 +27,8 @@ use crate::threads::blocking_or_here;
 
 /// Walls of one process.
 pub(in crate::process) struct Prepared {
-    /// The open files and the size of files.
-    most: (Option<u64>, Option<u64>),
+    /// Its limits.
+    most: [(Resource, Option<u64>); 3],
     limits_access: bool,
     rulesets: Vec<OwnedFd>,
     filters: &'static [BpfProgram],
@@ -114,11 +115,14 @@ impl Prepared {
             }
             None => (None, walls.recorder.as_ref().map(recorded_way_out).transpose()?),
         };
-        let most = (walls.open_files, walls.file_size);
+        // Elsewhere, all processes of the user would count.
+        let processes = walls.processes.filter(|_| !missing.contains(&Layer::Processes));
+        let most =
+            [(Resource::Nproc, processes), (Resource::Nofile, walls.open_files), (Resource::Fsize, walls.file_size)];
         let around = Surroundings { private, way_out, proxy: None };
         let private = around.private.as_ref().map(PrivateFolder::path);
         let mounts = MountPlan { walls, own: &own, private, directory, seals }.mounts()?;
-        let namespaces = Namespaces::of(network, mounts);
+        let namespaces = Namespaces::of(network, mounts, processes.is_some());
         let report = |recorder| Reporting::begin(recorder, &own, private);
         let reporting = walls.recorder.as_ref().map(report).transpose()?;
         Ok(Self { most, limits_access, rulesets, filters, namespaces, reporting, around })
@@ -148,15 +152,14 @@ impl Prepared {
 
     /// Makes a program start within them.
     pub fn surround(self, command: &mut Command) -> Surroundings {
-        let Self { most: (open_files, file_size), limits_access, rulesets, filters, namespaces: _, reporting, around } =
-            self;
+        let Self { most, limits_access, rulesets, filters, namespaces: _, reporting, around } = self;
         if let Some(private) = &around.private {
             for variable in ["TMPDIR", "TMP", "TEMP"] {
                 command.env(variable, private.path());
             }
         }
         let enter = move || {
-            layers::lower(open_files, file_size)?;
+            layers::lower(&most)?;
             if limits_access || reporting.is_some() {
                 layers::give_up_capabilities()?;
             }
