@@ -45,7 +45,13 @@ impl Head {
     /// Opens the file, which is made if it is missing.
     pub fn open(folder: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         options.open(Self::file(folder))
     }
 

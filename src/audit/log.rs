@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::head::Head;
 use super::key::{self, Key};
 use super::record::{Kind, Record, hash_of, signed};
-use super::segments::{self, Line};
+use super::segments::{self, Line, Snapshot};
 use crate::config::audit::Keep;
 use crate::process::edge;
 use crate::telemetry::unix_ms;
@@ -38,7 +38,7 @@ pub enum WriteError {
 #[derive(Debug)]
 pub struct AuditLog {
     folder: PathBuf,
-    /// Locked to write a few records.
+    /// Locked to write a record, or for a checkpoint.
     files: Mutex<Files>,
 }
 
@@ -57,10 +57,8 @@ const TRIES: u32 = 200;
 /// How long it is waited for to look at the log, and the pause between two tries.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
-/// The most records without a checkpoint.
-const UNSIGNED: u64 = 64;
-/// How soon a checkpoint follows the one before, in milliseconds. The one after a longer quiet is made at once.
-const BETWEEN: u64 = 1000;
+/// How soon a checkpoint follows the one before. The one after a longer quiet is made at once.
+const BETWEEN: Duration = Duration::from_secs(1);
 /// The bounds of the length of a file, which else is a part of what is kept.
 const SEGMENT: (u64, u64) = (64 << 10, 16 << 20);
 /// Into how many files what is kept is parted, at least.
@@ -72,21 +70,21 @@ impl AuditLog {
         Self { folder, files: Mutex::default() }
     }
 
-    /// Adds a record. Whether a checkpoint is due.
-    pub fn add(&self, kind: Kind, keep: Keep) -> Result<bool, WriteError> {
+    /// Adds a record. When a checkpoint is due.
+    pub fn add(&self, kind: &Kind, keep: Keep) -> Result<Duration, WriteError> {
         self.with_lock(|folder, files| {
             let mut end = End::find(folder, files)?;
             end.roll_if_long(keep)?;
             end.append(kind)?;
-            let unsigned = end.head.next - end.head.signed;
-            Ok(unsigned >= UNSIGNED || unix_ms().abs_diff(end.head.signed_ms) >= BETWEEN)
+            let since = Duration::from_millis(unix_ms().abs_diff(end.head.signed_ms));
+            Ok(BETWEEN.saturating_sub(since))
         })
     }
 
-    /// Signs all that is there, unless it is signed, and removes what is not to be kept any longer. The last checkpoint. Writes to the
-    /// disk, which can take milliseconds.
+    /// Signs all that is there, unless it is signed, and removes what is not to be kept any longer. Writes to the disk, which can take
+    /// milliseconds. Blocks.
     pub fn sign(&self, keep: Keep) -> Result<(), WriteError> {
-        self.with_lock(|folder, files| {
+        self.held(|folder, files| {
             let mut end = End::find(folder, files)?;
             if end.head.next > end.head.signed {
                 end.prune(keep)?;
@@ -96,29 +94,38 @@ impl AuditLog {
         })
     }
 
-    /// Does something while nobody writes, or as soon as the patience with who does is over. Blocks.
-    pub(super) fn held<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Does something while no other process writes, after waiting for those that do. Blocks.
+    fn held<T>(&self, work: impl FnOnce(&Path, &mut Files) -> io::Result<T>) -> Result<T, WriteError> {
         let late = Instant::now() + PATIENCE;
         let mut files = self.files.lock();
-        while let Err(error) = files.lock(&self.folder)
-            && error.kind() == io::ErrorKind::WouldBlock
-            && Instant::now() < late
-        {
+        let mut locked = files.lock(&self.folder);
+        while locked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) && Instant::now() < late {
             std::thread::sleep(PAUSE);
+            locked = files.lock(&self.folder);
         }
-        let done = work();
+        let done = locked.and_then(|()| work(&self.folder, &mut files));
         files.unlock();
-        done
+        done.map_err(|error| self.failed(error))
+    }
+
+    /// The files as they are between two records. Blocks.
+    pub(super) fn snapshot(&self) -> Result<Snapshot, WriteError> {
+        self.held(|folder, _| Snapshot::of(folder))
+    }
+
+    fn failed(&self, error: io::Error) -> WriteError {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => WriteError::Busy,
+            _ => WriteError::System { path: self.folder.clone(), source: error },
+        }
     }
 
     fn with_lock<T>(&self, work: impl FnOnce(&Path, &mut Files) -> io::Result<T>) -> Result<T, WriteError> {
-        let mut files = self.files.lock();
+        // A checkpoint takes milliseconds.
+        let mut files = self.files.try_lock().ok_or(WriteError::Busy)?;
         let done = files.lock(&self.folder).and_then(|()| work(&self.folder, &mut files));
         files.unlock();
-        done.map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => WriteError::Busy,
-            _ => WriteError::System { path: self.folder.clone(), source: error },
-        })
+        done.map_err(|error| self.failed(error))
     }
 }
 
@@ -134,7 +141,8 @@ impl Files {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             let mut options = OpenOptions::new();
             // Whoever can read a file can lock it, also from within a sandbox.
-            options.write(true).create(true).truncate(false).mode(0o200).custom_flags(libc::O_NOFOLLOW);
+            options.write(true).create(true).truncate(false).mode(0o200);
+            options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
             self.lock = Some(options.open(folder.join("lock"))?);
         }
         let lock = self.lock.as_ref().ok_or(io::ErrorKind::NotFound)?;
@@ -170,7 +178,8 @@ struct End<'a> {
 impl<'a> End<'a> {
     /// Finds it, and mends what a process left that died meanwhile.
     fn find(folder: &'a Path, files: &'a mut Files) -> io::Result<Self> {
-        if files.head.is_none() {
+        let is_first = files.head.is_none();
+        if is_first {
             files.head = Some(Head::open(folder)?);
         }
         let known = files.head.as_ref().map(Head::read).transpose()?.flatten();
@@ -180,6 +189,11 @@ impl<'a> End<'a> {
             end.begin()?;
         } else {
             end.catch_up()?;
+            // After a loss of power, the head may be older than the files.
+            while is_first && segments::file(folder, end.head.next).exists() && end.head.next != end.head.segment {
+                (end.head.segment, end.head.length) = (end.head.next, 0);
+                end.catch_up()?;
+            }
         }
         Ok(end)
     }
@@ -225,25 +239,28 @@ impl<'a> End<'a> {
     fn read_on(&mut self) -> io::Result<Option<String>> {
         let path = segments::file(self.folder, self.head.segment);
         let mut at = 0;
-        for line in segments::lines(File::open(&path)?) {
-            match line? {
+        for line in segments::lines(segments::read(&path)?) {
+            let (line, is_known) = (line?, at < self.head.length);
+            at += line.length();
+            if is_known {
+                continue;
+            }
+            match line {
                 Line::Record(line, record) => {
-                    let is_behind = at >= self.head.length;
-                    at += line.len() as u64 + 1;
-                    if !is_behind {
-                        continue;
-                    }
                     // The first one of a file whose head is unknown continues one that is not looked at.
                     let is_first = self.head.length == 0 && record.n == self.head.segment;
                     if record.n != self.head.next || !(is_first || record.prev == self.head.hash) {
-                        return Ok(Some(format!("{} has records that continue none", path.display())));
+                        return Ok(Some(format!("{} has records that do not follow the last one", path.display())));
                     }
                     self.follow(&line, &record, at);
                 }
                 // A process died while it wrote.
-                Line::Torn if at == self.head.length => self.segment()?.set_len(at)?,
-                Line::Other | Line::Torn => {
-                    return Ok(Some(format!("{} has lines that are no records", path.display())));
+                Line::Torn(torn) if at - torn == self.head.length => {
+                    let length = self.head.length;
+                    self.segment()?.set_len(length)?;
+                }
+                Line::Other(_) | Line::Torn(_) => {
+                    return Ok(Some(format!("{} has lines that are not records", path.display())));
                 }
             }
         }
@@ -256,10 +273,10 @@ impl<'a> End<'a> {
         if head.length == 0 {
             head.began_ms = record.at_ms;
         }
-        (head.next, head.hash, head.length) = (record.n + 1, hash_of(line), length);
+        (head.next, head.hash, head.length) = (record.n.saturating_add(1), hash_of(line), length);
         match &record.kind {
             Kind::Checkpoint { next, .. } => {
-                (head.signed, head.signed_ms, head.key) = (record.n + 1, record.at_ms, next.clone());
+                (head.signed, head.signed_ms, head.key) = (record.n.saturating_add(1), record.at_ms, next.clone());
             }
             Kind::Begin { key, .. } => head.key.clone_from(key),
             _ => {}
@@ -270,24 +287,31 @@ impl<'a> End<'a> {
     fn resume(&mut self, why: String) -> io::Result<()> {
         tracing::warn!("the audit log is not as it was written: {why}; `hostler audit verify` shows where");
         self.new_segment()?;
-        self.append(Kind::Resumed { why })
+        self.append(&Kind::Resumed { why })
     }
 
     fn new_segment(&mut self) -> io::Result<()> {
-        // A file of that name is none of this log's.
+        // A file with that name would be taken for the next one.
         let taken = segments::all(self.folder)?.pop().filter(|last| *last >= self.head.next);
         self.head.next = taken.map_or(self.head.next, |last| last + 1);
         (self.head.segment, self.head.length, self.head.began_ms) = (self.head.next, 0, unix_ms());
         self.files.segment = None;
-        // Before it has a record: who writes next looks there.
-        self.note()
+        // Before it has a record: the next writer looks there, also after a loss of power.
+        self.note()?;
+        self.files.head.as_ref().map_or(Ok(()), File::sync_data)
+    }
+
+    /// Brings the last file and the head to the disk.
+    fn sync(&mut self) -> io::Result<()> {
+        self.segment()?.sync_data()?;
+        self.files.head.as_ref().map_or(Ok(()), File::sync_data)
     }
 
     /// Makes a new key, which nothing signs but what it signs itself later.
     fn take_new_key(&mut self, why: Option<String>) -> io::Result<()> {
         let key = Key::random()?;
         key.write(&key::current(self.folder))?;
-        self.append(Kind::Begin { key: key.public(), why })
+        self.append(&Kind::Begin { key: key.public(), why })
     }
 
     /// The last file, open.
@@ -299,13 +323,16 @@ impl<'a> End<'a> {
         self.files.segment.as_ref().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn append(&mut self, kind: Kind) -> io::Result<()> {
+    fn append(&mut self, kind: &Kind) -> io::Result<()> {
         self.append_at(unix_ms(), kind)
     }
 
-    fn append_at(&mut self, at_ms: u64, kind: Kind) -> io::Result<()> {
-        let record = Record { n: self.head.next, at_ms, prev: self.head.hash.clone(), kind };
+    fn append_at(&mut self, at_ms: u64, kind: &Kind) -> io::Result<()> {
+        let record = Record { n: self.head.next, at_ms, prev: self.head.hash.clone(), kind: kind.clone() };
         let mut line = serde_json::to_vec(&record)?;
+        if line.len() as u64 >= segments::LONGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the record is too long"));
+        }
         let length = self.head.length + line.len() as u64 + 1;
         line.push(b'\n');
         self.segment()?.write_all(&line)?;
@@ -346,10 +373,10 @@ impl<'a> End<'a> {
             gone += 1;
         }
         let Some(kept) = all.get(gone).filter(|_| gone > 0) else { return Ok(()) };
-        let first = segments::lines(File::open(segments::file(self.folder, *kept))?).next().transpose()?;
+        let first = segments::lines(segments::read(&segments::file(self.folder, *kept))?).next().transpose()?;
         // A damaged file is not made the beginning.
         let Some(Line::Record(_, record)) = first else { return Ok(()) };
-        self.append(Kind::Pruned { first: *kept, before: record.prev })?;
+        self.append(&Kind::Pruned { first: *kept, before: record.prev })?;
         self.segment()?.sync_data()?;
         all[..gone].iter().try_for_each(|first| std::fs::remove_file(segments::file(self.folder, *first)))
     }
@@ -358,10 +385,12 @@ impl<'a> End<'a> {
     fn checkpoint(&mut self) -> io::Result<()> {
         let (current, coming) = (key::current(self.folder), key::coming(self.folder));
         let is_named = |key: &Key| key.public() == self.head.key;
-        let mut key = Key::read(&current)?.filter(is_named);
+        // One that cannot be read is as good as missing.
+        let read = |file: &Path| Key::read(file).ok().flatten().filter(is_named);
+        let mut key = read(&current);
         // A process may have died between a checkpoint and the change of keys.
         if key.is_none()
-            && let Some(named) = Key::read(&coming)?.filter(is_named)
+            && let Some(named) = read(&coming)
         {
             std::fs::rename(&coming, &current)?;
             key = Some(named);
@@ -374,8 +403,8 @@ impl<'a> End<'a> {
         next.write(&coming)?;
         let (at_ms, public) = (unix_ms(), next.public());
         let signature = key.sign(&signed(self.head.next, at_ms, &self.head.hash, &public));
-        self.append_at(at_ms, Kind::Checkpoint { next: public, signature })?;
-        self.segment()?.sync_data()?;
+        self.append_at(at_ms, &Kind::Checkpoint { next: public, signature })?;
+        self.sync()?;
         edge("audit.before-key");
         std::fs::rename(coming, current)
     }

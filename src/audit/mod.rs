@@ -11,14 +11,16 @@ mod modes;
 mod read;
 mod record;
 mod segments;
+mod signing;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 pub use self::log::{AuditLog, WriteError};
 pub use self::modes::record_mode;
-pub use self::read::{Wanted, records};
+pub use self::read::{RecordFilter, records};
 pub use self::record::{Decided, DecidedRule, Kind, ModeSet, Record};
+pub use self::signing::Signing;
 pub use self::verify::{Checkpoint, Finding, Verified, verify};
 
 use std::path::PathBuf;

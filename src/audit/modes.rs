@@ -39,7 +39,7 @@ fn recorded(log: &AuditLog, settings: &AuditSettings, kind: &Kind) -> Result<(),
     let keep = settings.keep();
     let mut waited = Duration::ZERO;
     loop {
-        match log.add(kind.clone(), keep) {
+        match log.add(kind, keep) {
             Err(WriteError::Busy) if waited < PATIENCE.0 => {
                 std::thread::sleep(PATIENCE.1);
                 waited += PATIENCE.1;
@@ -49,7 +49,7 @@ fn recorded(log: &AuditLog, settings: &AuditSettings, kind: &Kind) -> Result<(),
         }
     }
     match log.sign(keep) {
-        // Who writes just now signs next.
+        // The process that writes just now signs next.
         Err(WriteError::Busy) => Ok(()),
         signed => signed,
     }

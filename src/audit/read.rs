@@ -1,7 +1,6 @@
 //! Reads records, newest first.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use super::segments::{self, Line};
 
 /// Which records are wanted. `None` is all.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct RecordFilter {
     /// Decisions about calls of this tool, by its full name.
     pub tool: Option<String>,
     /// The decision about the call whose id begins so.
@@ -23,7 +22,7 @@ pub struct Wanted {
     pub limit: usize,
 }
 
-impl Wanted {
+impl RecordFilter {
     fn has(&self, record: &Record) -> bool {
         let is_late = self.since_ms.is_none_or(|since| record.at_ms >= since);
         let Kind::Decision(decided) = &record.kind else {
@@ -38,12 +37,18 @@ impl Wanted {
 }
 
 /// The records that are wanted, newest first, without checkpoints. What is no record is left out.
-pub fn records(folder: &Path, wanted: &Wanted) -> io::Result<Vec<Record>> {
+pub fn records(folder: &Path, wanted: &RecordFilter) -> io::Result<Vec<Record>> {
     let mut found = Vec::new();
     for first in segments::all(folder)?.into_iter().rev() {
         let left = wanted.limit - found.len();
         let mut newest = VecDeque::new();
-        for line in segments::lines(File::open(segments::file(folder, first))?) {
+        let file = match segments::read(&segments::file(folder, first)) {
+            Ok(file) => file,
+            // It was removed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for line in segments::lines(file) {
             let Line::Record(_, record) = line? else { continue };
             if wanted.has(&record) {
                 newest.push_back(*record);

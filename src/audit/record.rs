@@ -73,6 +73,12 @@ pub struct Decided {
     /// The rules that decided, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<DecidedRule>,
+    /// How many more there were.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_rules: usize,
+    /// What besides rules says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The mode in force.
     pub mode: String,
     /// Who approved or denied it, and for how long.
@@ -124,6 +130,11 @@ pub struct ModeSet {
     /// For which `hostler.toml` it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_for: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The hash before the first record.

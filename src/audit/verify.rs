@@ -1,17 +1,16 @@
-//! Looks whether the log is as it was written: nothing changed, nothing missing, every checkpoint signed by the key that the one before
+//! Verifies that the log is as it was written: nothing changed, nothing missing, every checkpoint signed by the key that the one before
 //! names.
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::key::{self, Key, is_signed};
+use super::key::{self, is_signed};
 use super::log::AuditLog;
 use super::record::{Hash, Kind, Record, hash_of, no_hash, signed};
-use super::segments::{self, Line};
+use super::segments::{self, Line, Snapshot};
 
 /// A checkpoint, as it is kept elsewhere to compare with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,30 +53,32 @@ pub struct Verified {
     pub findings: Vec<Finding>,
 }
 
-/// Looks at a log, and compares it with checkpoints that were kept elsewhere. Waits for what writes to it.
+/// Reads a log as it is now, and compares it with checkpoints that were kept elsewhere. Those who write wait only until its files are
+/// open.
 pub fn verify(folder: &Path, kept: &[Checkpoint]) -> io::Result<Verified> {
-    match look(folder, kept) {
-        Ok(found) if found.findings.is_empty() => Ok(found),
-        // It may have been written to meanwhile.
-        _ if folder.is_dir() => AuditLog::in_folder(folder.to_owned()).held(|| look(folder, kept)),
-        found => found,
+    if !folder.is_dir() {
+        return Ok(Verified::default());
     }
-}
-
-fn look(folder: &Path, kept: &[Checkpoint]) -> io::Result<Verified> {
-    let segments = segments::all(folder)?;
-    let mut look = Look { kept: kept.to_vec(), ..Look::default() };
-    for first in &segments {
-        look.file = segments::file(folder, *first);
-        look.line = None;
-        look.segment(*first)?;
+    let taken = AuditLog::in_folder(folder.to_owned()).snapshot();
+    let Snapshot { files, head, keys } = match taken {
+        Ok(snapshot) => snapshot,
+        // Who may not write may still look.
+        Err(_) => Snapshot::of(folder)?,
+    };
+    let mut verifier = Verifier { kept: kept.to_vec(), compared: kept.len(), ..Verifier::default() };
+    let last = files.len();
+    for (at, (first, file, length)) in (1..).zip(files) {
+        (verifier.file, verifier.line) = (segments::file(folder, first), None);
+        // What a process that died has left behind the last record, the next one cuts off.
+        let known = head.as_ref().filter(|head| at == last && head.segment == first).map(|head| head.length);
+        verifier.segment(first, file.take(length), known)?;
     }
-    look.end(folder)?;
-    Ok(look.found)
+    verifier.end(folder, head, &keys);
+    Ok(verifier.found)
 }
 
 #[derive(Default)]
-struct Look {
+struct Verifier {
     found: Verified,
     file: PathBuf,
     line: Option<usize>,
@@ -91,32 +92,39 @@ struct Look {
     key: Option<String>,
     /// Checkpoints from elsewhere that were not found yet.
     kept: Vec<Checkpoint>,
+    /// How many there were.
+    compared: usize,
 }
 
-impl Look {
+impl Verifier {
     fn report(&mut self, what: impl Into<String>) {
         let (file, line) = (self.file.clone(), self.line);
         self.found.findings.push(Finding { file, line, what: what.into() });
     }
 
-    fn segment(&mut self, first: u64) -> io::Result<()> {
-        let mut count = 0;
-        for line in segments::lines(File::open(&self.file)?) {
+    /// `known` is the length of the last file, as the head has it.
+    fn segment(&mut self, first: u64, file: impl Read, known: Option<u64>) -> io::Result<()> {
+        let (mut count, mut at) = (0, 0);
+        for line in segments::lines(file) {
+            let (line, begin) = (line?, at);
+            at += line.length();
             count += 1;
             self.line = Some(count);
-            match line? {
+            match line {
                 Line::Record(line, record) => {
                     if count == 1 && record.n != first {
                         self.report(format!("it begins with record {}, and should with {first}", record.n));
                     }
                     self.record(&line, &record);
                 }
-                Line::Other => self.report("it is no record"),
-                Line::Torn => self.report("it has no end"),
+                Line::Torn(_) if known.is_some_and(|known| begin >= known) => {}
+                Line::Torn(_) => self.report("not a whole line"),
+                Line::Other(_) => self.report("not a record"),
             }
         }
-        if count == 0 {
-            self.report("it is empty");
+        if count == 0 && known != Some(0) {
+            self.line = None;
+            self.report("an empty file");
         }
         Ok(())
     }
@@ -142,7 +150,7 @@ impl Look {
         self.found.from_ms.get_or_insert(record.at_ms);
         self.found.to_ms = Some(record.at_ms);
         self.kind(record, &hash);
-        self.expected = Some((record.n + 1, hash));
+        self.expected = Some((record.n.saturating_add(1), hash));
     }
 
     fn kind(&mut self, record: &Record, hash: &str) {
@@ -155,7 +163,9 @@ impl Look {
                 self.key = Some(key.clone());
             }
             Kind::Checkpoint { next, signature } => self.checkpoint(record, hash, next, signature),
-            Kind::Pruned { first, before } => self.pruned.push((*first, before.clone())),
+            // It names a record before itself.
+            Kind::Pruned { first, before } if *first < record.n => self.pruned.push((*first, before.clone())),
+            Kind::Pruned { .. } => self.report("it says that records were removed which come later"),
             Kind::Resumed { why } => self.report(format!("what was written before it was damaged: {why}")),
             Kind::Decision(_) | Kind::Mode(_) => {}
         }
@@ -176,30 +186,31 @@ impl Look {
     }
 
     /// What can be said when all is read.
-    fn end(&mut self, folder: &Path) -> io::Result<()> {
+    fn end(&mut self, folder: &Path, head: Option<Head>, keys: &[Option<String>; 2]) {
         (self.file, self.line) = (folder.to_owned(), None);
-        if let Some(begin) = self.begin.clone()
-            && begin != (0, no_hash())
-            && !self.pruned.contains(&begin)
-        {
-            self.report(format!("the records before {} are missing, and none says that they were removed", begin.0));
+        // The process that removes the oldest files may have died meanwhile.
+        let is_allowed = |begin: &(u64, Hash)| {
+            *begin == (0, no_hash()) || self.pruned.iter().any(|pruned| pruned == begin || pruned.0 > begin.0)
+        };
+        if let Some(begin) = self.begin.clone().filter(|begin| !is_allowed(begin)) {
+            self.report(format!(
+                "the records before {} are missing, and no record says that they were removed",
+                begin.0
+            ));
         }
+        let is_none_found = self.compared > 0 && self.kept.len() == self.compared;
         for kept in std::mem::take(&mut self.kept) {
             let first = self.begin.as_ref().map_or(u64::MAX, |(first, _)| *first);
             let is_removed = kept.n < first && self.pruned.iter().any(|(pruned, _)| *pruned > kept.n);
-            if !is_removed {
-                self.report(format!("the checkpoint {} of the given file is not in it, or not the same", kept.n));
+            // Records that say so can be made up by who replaces the whole log.
+            if !is_removed || is_none_found {
+                self.report(format!("it does not have checkpoint {} of the given file", kept.n));
             }
         }
         self.file = Head::file(folder);
-        let head = match File::open(&self.file) {
-            Ok(file) => Head::read(&file)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
         match (head, self.expected.clone()) {
-            (None, None) => return Ok(()),
-            (None, Some(_)) => self.report("it is missing or damaged"),
+            (None, None) => return,
+            (None, Some(_)) => self.report("missing or damaged"),
             (Some(head), expected) => {
                 let (next, hash) = expected.unwrap_or_else(|| (0, no_hash()));
                 if head.next > next {
@@ -209,18 +220,10 @@ impl Look {
                 }
             }
         }
-        if self.found.records == 0 { Ok(()) } else { self.next_key(folder) }
-    }
-
-    /// The key that is there has to be the one that the last checkpoint names: an earlier one is gone, so a log that was cut shows.
-    fn next_key(&mut self, folder: &Path) -> io::Result<()> {
-        self.file = key::current(folder);
-        let is_named = |key: &Option<Key>| key.as_ref().map(Key::public) == self.key;
-        if !is_named(&Key::read(&self.file)?) && !is_named(&Key::read(&key::coming(folder))?) {
-            self.report(
-                "it is missing, or is not the key that the last checkpoint names: later records may be missing",
-            );
+        // An earlier key is gone, so a log that was cut shows.
+        if self.found.records > 0 && (self.key.is_none() || !keys.contains(&self.key)) {
+            self.file = key::current(folder);
+            self.report("missing, or not the key that the last checkpoint names: later records may be missing");
         }
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::approval::{NotApproved, require_approval};
-use super::audited::{DecisionLog, Judged};
+use super::audited::{Decision as Decided, DecisionLog, Verdict};
 use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::service::CallService;
@@ -33,12 +33,15 @@ impl Layer for PolicyLayer {
             return self.judge(call, next);
         }
         Box::pin(async move {
-            let mut judged = Judged::default();
-            match self.judge_again(call, next.arguments(), next.service, false, &mut judged).await {
-                Err(fault) => self.refuse(call, &next, judged, fault).await,
-                Ok(None) => self.judge(call, next).await,
+            let mut verdict = Verdict::default();
+            match self.judge_again(call, next.arguments(), next.service, false, &mut verdict).await {
+                Err(fault) => {
+                    let recorded = self.decisions.record(call, next.arguments().get(), verdict).await;
+                    refusal(recorded.err().unwrap_or(fault))
+                }
+                Ok(now) if now.is_empty() => self.judge(call, next).await,
                 // The rules that the call began with may not ask.
-                Ok(Some(why)) => self.go_on(call, next, Asks { now: Some(why), facts: None }).await,
+                Ok(now) => self.go_on(call, next, Asks { now, facts: None }).await,
             }
         })
     }
@@ -46,8 +49,8 @@ impl Layer for PolicyLayer {
 
 /// What is known of a call before it is admitted.
 struct Asks {
-    /// Why the rules in force now ask a person, where the call began with others.
-    now: Option<String>,
+    /// The rules in force now that ask a person, where the call began with others.
+    now: Vec<Because>,
     /// The facts, where they are known already.
     facts: Option<Facts>,
 }
@@ -60,7 +63,7 @@ impl PolicyLayer {
     fn judge<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
         let Some(governed) = call.tool.governed() else { return self.pass(call, next) };
         let rules = &governed.rules;
-        let mut asks = Asks { now: None, facts: None };
+        let mut asks = Asks { now: Vec::new(), facts: None };
         if !rules.judge_paths() {
             let mode = next.service.config().mode.value;
             let facts = if rules.judge_commands() || rules.judge_hosts() {
@@ -90,9 +93,10 @@ async fn facts_of(tool: &Arc<Tool>, arguments: &RawValue, service: &CallService)
 
 impl PolicyLayer {
     async fn go_on(&self, call: &CallContext, next: Next<'_>, asks: Asks) -> Settled {
-        let mut judged = Judged::default();
-        let admitted = self.admit(call, next.arguments(), next.service, asks, &mut judged).await;
-        match self.record(call, &next, judged, admitted).await {
+        let mut verdict = Verdict::default();
+        let admitted = self.admit(call, next.arguments(), next.service, asks, &mut verdict).await;
+        let recorded = self.decisions.record(call, next.arguments().get(), verdict).await;
+        match admitted.and(recorded) {
             Ok(()) => {
                 let settled = next.run().await;
                 self.spend(call, &settled).await;
@@ -107,27 +111,14 @@ impl PolicyLayer {
         if !DecisionLog::has_all(call) {
             return next.run();
         }
+        let mode = next.service.config().mode.value;
+        let verdict = Verdict { decision: Some(Decided::Allowed), mode, ..Verdict::default() };
         Box::pin(async move {
-            match self.record(call, &next, Judged::default(), Ok(())).await {
+            match self.decisions.record(call, next.arguments().get(), verdict).await {
                 Ok(()) => next.run().await,
                 Err(fault) => refusal(fault),
             }
         })
-    }
-
-    async fn refuse(&self, call: &CallContext, next: &Next<'_>, judged: Judged, fault: Fault) -> Settled {
-        refusal(self.record(call, next, judged, Err(fault.clone())).await.err().unwrap_or(fault))
-    }
-
-    async fn record(
-        &self,
-        call: &CallContext,
-        next: &Next<'_>,
-        judged: Judged,
-        admitted: Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let mode = next.service.config().mode.value;
-        self.decisions.record(call, next.arguments().get(), mode, judged, admitted).await
     }
 
     /// Counts how long a call ran, also if it failed: a tool that is killed after an hour has run for an hour.
@@ -149,7 +140,7 @@ impl PolicyLayer {
         arguments: &RawValue,
         service: &Arc<CallService>,
         asks: Asks,
-        judged: &mut Judged,
+        verdict: &mut Verdict,
     ) -> Result<(), Fault> {
         let none = Rules::default();
         let rules = call.tool.governed().map_or(&none, |governed| &governed.rules);
@@ -157,6 +148,7 @@ impl PolicyLayer {
             Some(facts) => facts,
             None => facts_of(&call.tool, arguments, service).await,
         };
+        verdict.mode = facts.mode;
         // The fallback to an older version is the same call.
         let is_counted = call.version == 1 && !rules.rates().is_empty();
         let mut decision = rules.decide(&facts);
@@ -164,51 +156,64 @@ impl PolicyLayer {
             facts.turns = self.turns(call, Purpose::Look).await?;
             decision = rules.decide(&facts);
         }
-        let why = match decision {
-            Decision::Denied(because) => return Err(denied(&call.tool, because, &facts.turns, judged)),
-            Decision::Ask(because) => {
-                judged.because = because;
-                Some(reason(&judged.because))
-            }
+        let asking = match decision {
+            Decision::Denied(because) => return Err(denied(&call.tool, because, &facts.turns, verdict)),
+            Decision::Ask(because) => because,
             Decision::Allowed => asks.now,
         };
-        if let Some(why) = why {
-            judged.is_asked = true;
-            require_approval(call, arguments, service, &why, &mut judged.by).await.map_err(|not| match not {
-                NotApproved::Because(why) => refused(&call.tool, &why),
+        let is_asked = !asking.is_empty();
+        if is_asked {
+            let why = reason(&asking);
+            verdict.because = asking;
+            require_approval(call, arguments, service, &why, &mut verdict.by).await.map_err(|not| match not {
+                NotApproved::Because(why) => {
+                    verdict.decision = Some(Decided::NotApproved);
+                    verdict.reason = Some(why.clone());
+                    refused(&call.tool, &why)
+                }
                 NotApproved::Ended(fault) => fault,
             })?;
-            self.judge_again(call, arguments, service, true, judged).await?;
+            verdict.decision = Some(Decided::Approved);
+            self.judge_again(call, arguments, service, true, verdict).await?;
         }
         if is_counted {
-            facts.turns = self.turns(call, Purpose::Take).await?;
+            facts.turns = self.turns(call, Purpose::Take).await.inspect_err(|fault| {
+                if fault.code != Code::Busy {
+                    verdict.deny_for(&*fault.message);
+                }
+            })?;
             if let Decision::Denied(because) = rules.decide(&facts) {
-                return Err(denied(&call.tool, because, &facts.turns, judged));
+                return Err(denied(&call.tool, because, &facts.turns, verdict));
             }
+        }
+        if !is_asked {
+            verdict.decision = Some(Decided::Allowed);
         }
         Ok(())
     }
 
     /// Judges a call by what is in force once a person has approved it, or when it is tried again: that may have taken minutes. What was
-    /// approved has to be the same file still. Says why a person is to be asked, if so.
+    /// approved has to be the same file still. The rules by which a person is to be asked.
     async fn judge_again(
         &self,
         call: &CallContext,
         arguments: &RawValue,
         service: &CallService,
         is_approved: bool,
-        judged: &mut Judged,
-    ) -> Result<Option<String>, Fault> {
+        verdict: &mut Verdict,
+    ) -> Result<Vec<Because>, Fault> {
         let tool = service.find(call.request.role, &call.tool.name)?;
         if is_approved && call.version == 1 && tool.entry.version != call.tool.entry.version {
+            verdict.deny_for("its file has changed since it was approved");
             let message = format!("Permission denied: {} has changed since it was approved; call it again", tool.name);
             return Err(Fault::new(Code::PermissionDenied, message));
         }
         let facts = facts_of(&tool, arguments, service).await;
+        verdict.mode = facts.mode;
         match tool.governed().map(|governed| governed.rules.decide(&facts)) {
-            Some(Decision::Denied(because)) => Err(denied(&tool, because, &[], judged)),
-            Some(Decision::Ask(because)) => Ok(Some(reason(&because))),
-            _ => Ok(None),
+            Some(Decision::Denied(because)) => Err(denied(&tool, because, &[], verdict)),
+            Some(Decision::Ask(because)) => Ok(because),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -251,14 +256,14 @@ const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_COUNT: Duration = Duration::from_secs(5);
 
 /// The reason of the first rule in the order of specification 002.
-pub(super) fn reason(because: &[Because]) -> String {
+fn reason(because: &[Because]) -> String {
     because.first().map(|first| first.reason.clone()).unwrap_or_default()
 }
 
-fn denied(tool: &Tool, because: Vec<Because>, turns: &[Turn], judged: &mut Judged) -> Fault {
+fn denied(tool: &Tool, because: Vec<Because>, turns: &[Turn], verdict: &mut Verdict) -> Fault {
     let why = reason(&because);
-    judged.because = because;
-    let because = &judged.because;
+    verdict.deny(because);
+    let because = &verdict.because;
     if !because.first().is_some_and(|first| Rate::has_key(first.key)) {
         return refused(tool, &why);
     }

@@ -25,6 +25,7 @@ use super::resolve::prepare;
 use super::watch::{Watch, Watched};
 use super::{hiding, result_rules, results, waits};
 use crate::approvals::Approvals;
+use crate::audit::Signing;
 use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::config::environment::state;
@@ -37,7 +38,6 @@ use crate::pool::{Listener, SessionId, Settled};
 use crate::rates::Rates;
 use crate::registry::{Catalogue, Registry, Serving, Tool};
 use crate::telemetry::{SpanExport, spawn};
-use crate::threads::Unfinished;
 use crate::threads::blocking_or_here;
 use crate::worker::HostAccess;
 
@@ -50,7 +50,7 @@ pub struct OfProcess {
     /// Their calls that wait for a person.
     pub approvals: Arc<Approvals>,
     /// Checkpoints of the audit log that are being made.
-    pub signing: Unfinished,
+    pub signing: Signing,
 }
 
 /// Accepts and runs calls.

@@ -61,7 +61,7 @@ pub(super) fn service_with(
         watch: Watch::new(store),
         journal: None,
         approvals: Approvals::new(Remembered::of(&Environment::default())),
-        signing: crate::threads::Unfinished::default(),
+        signing: crate::audit::Signing::default(),
     };
     CallService::new(registry, pools, one_shots, built_ins, layers, process)
 }

@@ -1,5 +1,6 @@
 //! `hostler audit`: what was decided about calls, and whether the records of it are as they were written.
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,8 +9,9 @@ use serde_json::json;
 use super::options::{Audit, AuditOf};
 use super::style::{self, Refusal};
 use crate::audit::{
-    AuditLog, Checkpoint, Decided, Finding, Kind, ModeSet, Record, Verified, Wanted, folder, records, verify,
+    AuditLog, Checkpoint, Decided, Finding, Kind, ModeSet, Record, RecordFilter, Verified, folder, records, verify,
 };
+use crate::config::audit::AuditSettings;
 use crate::config::{Config, ConfigOptions};
 use crate::telemetry::{rfc3339, unix_ms};
 use crate::words::plural;
@@ -25,7 +27,7 @@ pub(super) fn run(args: &Audit, wanted: &ConfigOptions) -> Result<ExitCode, Refu
             let since =
                 since.map(|since| unix_ms().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)));
             let (tool, call) = (tool.clone(), call.clone());
-            let wanted = Wanted { tool, call, is_denied: *denied, since_ms: since, limit: *limit };
+            let wanted = RecordFilter { tool, call, is_denied: *denied, since_ms: since, limit: *limit };
             list(&folder, &wanted, args.json)
         }
         AuditOf::Verify { against } => {
@@ -36,11 +38,11 @@ pub(super) fn run(args: &Audit, wanted: &ConfigOptions) -> Result<ExitCode, Refu
     }
 }
 
-fn unreadable(folder: &Path) -> impl Fn(std::io::Error) -> Refusal {
+fn unreadable(folder: &Path) -> impl Fn(io::Error) -> Refusal {
     move |error| Refusal::io(format!("cannot read {}", folder.display()), error)
 }
 
-fn list(folder: &Path, wanted: &Wanted, is_json: bool) -> Result<ExitCode, Refusal> {
+fn list(folder: &Path, wanted: &RecordFilter, is_json: bool) -> Result<ExitCode, Refusal> {
     let found = records(folder, wanted).map_err(unreadable(folder))?;
     if is_json {
         style::answer_json(&found);
@@ -65,11 +67,8 @@ fn row(record: &Record) -> Vec<String> {
 }
 
 fn why(decided: &Decided) -> String {
-    let rule = decided.rules.first().map(|rule| match rule.rule.as_str() {
-        "" => rule.reason.clone(),
-        key => format!("{} ({key}, {})", rule.reason, rule.origin),
-    });
-    let parts = [decided.by.clone(), rule, Some(format!("call {}", decided.call))];
+    let rule = decided.rules.first().map(|rule| format!("{} ({}, {})", rule.reason, rule.rule, rule.origin));
+    let parts = [decided.by.clone(), decided.reason.clone(), rule, Some(format!("call {}", decided.call))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -124,20 +123,18 @@ fn described(finding: &Finding) -> String {
     format!("{}{line}: {}", finding.file.display(), finding.what)
 }
 
-/// What is not as it was written is not signed anew.
+/// What is wrong is said beside it: whoever keeps checkpoints elsewhere needs this one, too.
 fn checkpoint(folder: &Path, wanted: &ConfigOptions) -> Result<ExitCode, Refusal> {
-    let before = verified(folder, &[])?;
-    if !before.findings.is_empty() {
-        return Ok(said(&before, 0, false));
+    if !folder.is_dir() {
+        return Err(Refusal::new("the audit log is empty", "make a checkpoint when something was decided"));
     }
-    if before.records > 0 {
-        let keep = Config::of_person(wanted).map(|config| config.audit).unwrap_or_default().keep();
-        let failed = |error| Refusal::system("cannot make a checkpoint", std::io::Error::other(format!("{error}")));
-        AuditLog::in_folder(folder.to_owned()).sign(keep).map_err(failed)?;
+    let own = Config::of_person(wanted).map_or_else(|_| AuditSettings::unknown(), |own| own.audit);
+    let failed = |error| Refusal::system("cannot make a checkpoint", io::Error::other(format!("{error}")));
+    AuditLog::in_folder(folder.to_owned()).sign(own.keep()).map_err(failed)?;
+    let found = verified(folder, &[])?;
+    found.findings.iter().for_each(|finding| style::warn(&described(finding)));
+    if let Some(checkpoint) = &found.last_checkpoint {
+        style::answer(&json!(checkpoint).to_string());
     }
-    match verified(folder, &[])?.last_checkpoint {
-        Some(checkpoint) => style::answer(&json!(checkpoint).to_string()),
-        None => return Err(Refusal::new("the audit log is empty", "make a checkpoint when something was decided")),
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGED) })
 }

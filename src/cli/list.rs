@@ -6,7 +6,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::call::Feedback;
 use super::options::List;
-use super::style;
+use super::style::{self, Refusal};
 use crate::registry::{Filter, Listing, RoleKind, Row};
 use crate::runtime::Workspace;
 use crate::shared::{CommandSession, Opened};
@@ -19,7 +19,11 @@ pub(super) async fn run(app: &Workspace, args: &List) -> ExitCode {
     } else {
         app.calls.registry.asked().await;
     }
-    report(&app.calls.registry.listing(&args.filter()), args)
+    let (registry, filter) = (&app.calls.registry, args.filter());
+    if let Some(unknown) = filter.unknown_mode(&registry.catalogue()) {
+        return Refusal::new(unknown, "define others in [policy.modes]").complain();
+    }
+    report(&registry.listing(&filter), args)
 }
 
 /// The same by the shared hostler; `None` if that ended before it answered.

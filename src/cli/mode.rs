@@ -10,6 +10,7 @@ use serde_json::json;
 use super::options::SetMode;
 use super::style::{self, Refusal};
 use crate::audit::record_mode;
+use crate::config::audit::AuditSettings;
 use crate::config::kept_mode::KeptMode;
 use crate::config::load::project_file;
 use crate::config::mode::{Mode, Modes};
@@ -25,7 +26,10 @@ pub(super) fn run(args: &SetMode, wanted: &ConfigOptions, directory: &Path) -> R
     }
     // A broken file keeps no mode from being set.
     let files = Config::of_files(wanted, directory);
-    let audit = files.as_ref().map(|config| config.audit.clone()).unwrap_or_default();
+    let audit = match &files {
+        Ok(config) => config.audit.clone(),
+        Err(_) => Config::of_person(wanted).map_or_else(|_| AuditSettings::unknown(), |own| own.audit),
+    };
     let project = project_file(wanted, directory);
     let record =
         |kept: Option<&KeptMode>| record_mode(&wanted.environment, &audit, project.as_deref(), kept, "hostler mode");

@@ -12,7 +12,7 @@ use super::options::Learn;
 use super::style::{self, Refusal};
 use super::{arguments, ask, show};
 use crate::call::{CallRequest, Caller};
-use crate::config::environment::user_config;
+use crate::config::environment::{state, user_config, user_secrets};
 use crate::config::learned::{Learned, Surroundings, learn};
 use crate::config::origin::Diagnosis;
 use crate::config::private_file::replace_shared;
@@ -60,6 +60,10 @@ pub(super) async fn run(
     let proposal = Proposal::of(&app.config(), tool, &recorder, args.add)?;
     proposal.print(args, &outcome);
     if args.write && outcome.ended.is_ok() && proposal.is_news() {
+        if proposal.learned.is_risky {
+            let fix = "read the warnings, and write what of it the tool should have into hostler.toml yourself";
+            return Err(Refusal::new("nothing is written: the proposal opens too much", fix));
+        }
         proposal.write()?;
     }
     Ok(outcome.ended.as_ref().map_or_else(|fault| ExitCode::from(fault.code.exit_status()), |_| ExitCode::SUCCESS))
@@ -101,12 +105,17 @@ struct Proposal {
 impl Proposal {
     fn of(config: &Config, tool: &Tool, recorder: &Recorder, adds: bool) -> Result<Self, Refusal> {
         let file = config.project().unwrap_or_else(|| user_config(&config.environment));
-        let pack = tool.entry.file.pack.clone();
+        let (pack, environment) = (tool.entry.file.pack.clone(), &config.environment);
         let around = Surroundings {
             file: file.clone(),
             home: config.environment.home(),
             tools: config.tools_there().cloned().collect(),
             hidden: tool.entry.settings.sandbox.iter().flat_map(|one| one.hide.clone()).collect(),
+            own: [&file]
+                .into_iter()
+                .cloned()
+                .chain([user_config(environment), user_secrets(environment), state(environment)])
+                .collect(),
             has_networks: WallLayer::Hosts.is_here(),
         };
         let own = config.packs.get(&pack).into_iter().flat_map(|own| &own.sandbox);

@@ -78,6 +78,15 @@ impl AuditSettings {
         }
     }
 
+    /// What counts where no file can be read: nothing is removed by guess.
+    pub fn unknown() -> Self {
+        Self {
+            keep: Setting::default_value(Duration::MAX),
+            keep_size: Setting::default_value(ByteCount(usize::MAX)),
+            ..Self::default()
+        }
+    }
+
     /// How much is kept.
     pub fn keep(&self) -> Keep {
         Keep { time: self.keep.value, size: self.keep_size.value.0 as u64 }

@@ -156,14 +156,15 @@ impl KeptMode {
         replace(file, &serde_json::to_vec(self)?)
     }
 
-    /// The same, unless a person has set a mode. Whether it was written.
+    /// The same, unless a person has set a mode. Whether it was written in the place of another mode, or of none.
     pub fn write_unless_set(&self, file: &Path) -> io::Result<bool> {
         let _turn = turn(made(file)?)?;
-        let is_set = Self::read(file)?.is_some_and(|kept| !kept.is_automatic);
+        let before = Self::read(file)?;
+        let is_set = before.as_ref().is_some_and(|kept| !kept.is_automatic);
         if !is_set {
             replace(file, &serde_json::to_vec(self)?)?;
         }
-        Ok(!is_set)
+        Ok(!is_set && before.is_none_or(|before| before.mode != self.mode))
     }
 
     /// Ends it. Whether there was one.

@@ -41,6 +41,8 @@ pub struct Surroundings {
     pub tools: Vec<PathBuf>,
     /// What settings hide, which no proposal shows.
     pub hidden: Vec<PathBuf>,
+    /// Files and folders of hostler's own: what can change them can undo any sandbox.
+    pub own: Vec<PathBuf>,
     /// Whether processes can have a network of their own here, which a list of hosts needs.
     pub has_networks: bool,
 }
@@ -60,6 +62,8 @@ pub struct Learned {
     pub sandbox: SandboxLayer,
     /// What a person should know before accepting it.
     pub warnings: Vec<String>,
+    /// Whether it opens so much that a person should write it by hand.
+    pub is_risky: bool,
 }
 
 /// Proposes a sandbox. `kept` has what the tool's table says now: what is not about files and hosts that are reached stays.
@@ -72,7 +76,7 @@ pub fn learn(record: &Record, around: &Surroundings, kept: &SandboxLayer) -> Lea
     let read = around.gathered(&reads).into_iter().filter(|path| !is_in(path, &written)).collect();
     let mut warnings = Vec::new();
     let (preset, network) = around.network(record, &mut warnings);
-    around.warn_of_paths(&read, &written, &mut warnings);
+    let is_risky = around.warn_of_paths((&reads, &read), &written, &mut warnings);
     warn_of_closed(record, &mut warnings);
     let mut listed = |paths: &BTreeSet<PathBuf>| {
         let listed: BTreeSet<String> = paths.iter().filter_map(|path| around.written(path, &mut warnings)).collect();
@@ -88,6 +92,7 @@ pub fn learn(record: &Record, around: &Surroundings, kept: &SandboxLayer) -> Lea
         unread: record.unread,
         sandbox,
         warnings,
+        is_risky,
     }
 }
 
@@ -175,7 +180,8 @@ impl Surroundings {
         if let Some(rest) = folder.and_then(|folder| path.strip_prefix(folder).ok().map(Path::to_owned)) {
             return match rest.components().next() {
                 None => ".".to_owned(),
-                Some(Component::Normal(first)) if first.as_encoded_bytes().starts_with(b"~") => {
+                // At the beginning, these name the home folder.
+                Some(Component::Normal(first)) if matches!(first.as_encoded_bytes().first(), Some(b'~' | b'$')) => {
                     format!("./{}", rest.display())
                 }
                 Some(_) => rest.display().to_string(),
@@ -189,30 +195,51 @@ impl Surroundings {
         }
     }
 
-    fn warn_of_paths(&self, read: &BTreeSet<PathBuf>, written: &BTreeSet<PathBuf>, warnings: &mut Vec<String>) {
-        let is_of_tools = |path: &Path| {
-            let resolved = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
-            self.tools.iter().map(resolved).any(|folder| path.starts_with(&folder) || folder.starts_with(path))
-        };
+    /// Says what should be looked at. Whether something of it opens too much to be written without a person's hand. `reads` are the paths
+    /// that were read, and those that stand for them.
+    fn warn_of_paths(
+        &self,
+        (reads, read): (&BTreeSet<PathBuf>, &BTreeSet<PathBuf>),
+        written: &BTreeSet<PathBuf>,
+        warnings: &mut Vec<String>,
+    ) -> bool {
+        let mut is_risky = false;
+        let resolved = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let tools: Vec<PathBuf> = self.tools.iter().map(resolved).collect();
+        let own: Vec<PathBuf> = self.own.iter().map(resolved).collect();
+        let meets = |all: &[PathBuf], path: &Path| all.iter().any(|one| path.starts_with(one) || one.starts_with(path));
         for (path, writes) in read.iter().map(|path| (path, false)).chain(written.iter().map(|path| (path, true))) {
             let shown = self.shown(path);
+            let within = reads.iter().find(|read| read.starts_with(path) && is_secret(read));
+            let beneath = || SECRETS.iter().chain(&[".env"]).map(|name| path.join(name)).find(|path| path.exists());
+            let mut risk = |what: String| {
+                is_risky = true;
+                warnings.push(what);
+            };
             if self.is_wide(path) {
-                warnings.push(format!("`{shown}` is nearly everything: name what the tool needs of it"));
+                risk(format!("`{shown}` is nearly everything: name what the tool needs of it"));
+            } else if writes && meets(&own, path) {
+                risk(format!("with `{shown}`, it can change what hostler itself reads, and so undo its sandbox"));
+            } else if writes && meets(&tools, path) {
+                risk(format!("with `{shown}`, it can change tools"));
             } else if is_secret(path) {
                 warnings.push(format!("`{shown}` may hold secrets"));
+            } else if let Some(secret) = within.cloned().or_else(beneath) {
+                warnings.push(format!("`{shown}` has {}, which may hold secrets", self.shown(&secret)));
             } else if writes && ["/tmp", "/var/tmp"].iter().any(|shared| path == Path::new(shared)) {
                 warnings
                     .push(format!("`{shown}` has files of other programs; a tool that heeds TMPDIR does not need it"));
-            } else if writes && is_of_tools(path) {
-                warnings.push(format!("with `{shown}`, it can change tools"));
-            } else if is_of_tools(path) {
+            } else if meets(&tools, path) {
                 warnings.push(format!("`{shown}` belongs to other tools"));
+            } else if meets(&own, path) {
+                warnings.push(format!("`{shown}` has files of hostler itself"));
             }
             let hides = |hidden: &PathBuf| hidden.canonicalize().is_ok_and(|hidden| path.starts_with(hidden));
             if self.hidden.iter().any(hides) {
                 warnings.push(format!("`{shown}` is hidden by `hide`, which counts over this"));
             }
         }
+        is_risky
     }
 }
 
@@ -280,6 +307,7 @@ mod tests {
                 home: Some(self.at("")),
                 tools: vec![self.at("project/tools")],
                 hidden: Vec::new(),
+                own: vec![self.at("project/hostler.toml")],
                 has_networks: true,
             }
         }
@@ -327,15 +355,24 @@ mod tests {
     #[test]
     fn what_a_person_should_look_at_is_said() {
         let home = Home::new();
+        fs::write(home.at("docs/.env"), "").unwrap();
         for (reads, writes, words) in [
             (&[".ssh/a", ".ssh/b", ".ssh/c"][..], &[][..], "`$HOME/.ssh/a` may hold secrets"),
             (&[], &[""], "`$HOME` is nearly everything"),
             (&[], &["project/tools"], "it can change tools"),
             (&["project"], &[], "`.` belongs to other tools"),
+            (&[], &["project"], "what hostler itself reads"),
+            (&["docs/.env", "docs/a", "docs/b", "docs/c"], &[], "`$HOME/docs` has $HOME/docs/.env"),
         ] {
             let (line, warnings) = home.learned(reads, writes);
             assert!(warnings.iter().any(|warning| warning.contains(words)), "{line}: {warnings:?}");
         }
+        let risky =
+            |writes: &[&str]| learn(&home.record(&[], writes), &home.around(), &SandboxLayer::default()).is_risky;
+        assert!(risky(&["project"]) && risky(&[""]) && risky(&["project/tools"]) && !risky(&["docs"]));
+        fs::create_dir(home.at("project/$HOME")).unwrap();
+        let (line, warnings) = home.learned(&[], &["project/$HOME"]);
+        assert!(line == "\"pure\"" && warnings[0].contains("cannot name"), "not the home folder: {line} {warnings:?}");
         fs::write(home.at("docs/a*"), "").unwrap();
         let (line, warnings) = home.learned(&["docs/a*"], &[]);
         assert_eq!(line, "\"pure\"");

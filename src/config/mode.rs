@@ -147,9 +147,15 @@ impl Modes {
         for entry in section.entries() {
             match own_mode(entry.key, entry.value) {
                 Ok(mode) => {
-                    // A stronger file has the last word.
-                    own.retain(|other| other.word() != mode.word());
-                    own.push(mode);
+                    match own.iter().find(|other| other.word() == mode.word()) {
+                        None => own.push(mode),
+                        Some(same) if *same == mode => {}
+                        // Else a project could lift what the person forbids in it.
+                        Some(other) => {
+                            let what = format!("it is like \"{}\" elsewhere", other.known.word());
+                            section.report(&entry, what, "give it the same one, or another name");
+                        }
+                    }
                 }
                 Err(Diagnosis { what, fix }) => section.report(&entry, what, fix),
             }

@@ -351,6 +351,10 @@ fn own_modes_are_named_in_rules_and_are_like_a_known_one() {
     let of_tool = &config.packs["a"].policy;
     assert!(of_tool.allows(freeze) && !of_tool.allows(mode("lockdown")));
     assert_mistakes(
+        "[policy.modes]\nfreeze = \"lockdown\"\nFreeze = \"normal\"\n",
+        &[(2, "policy.modes.freeze", "elsewhere")],
+    );
+    assert_mistakes(
         "[policy]\nmode = \"freese\"\n[policy.modes]\nfreeze = \"lockdown\"\nalert = \"normal\"\nx = \"freeze\"\n\"a b\" = \"alert\"\n",
         &[
             (2, "policy.mode", "did you mean \"freeze\"?"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::client::{Client, NAME, context};
 use super::message::{LIST, ListParams, SHOW, ToolParams};
-use super::refusals::of_fault;
+use super::refusals::{invalid_params, of_fault};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
 use crate::call::{CallRequest, Caller, ToolMetrics};
 use crate::outcome::milliseconds;
@@ -208,6 +208,9 @@ pub(super) async fn schemas(client: Arc<Client>, params: Named) -> Answer<Schema
 async fn list(client: Arc<Client>, params: ListParams) -> Answer<Listing> {
     let registry = &client.service()?.registry;
     registry.asked().await;
+    if let Some(unknown) = params.filter.unknown_mode(&registry.catalogue()) {
+        return Err(invalid_params(&format!("`mode`: {unknown}")));
+    }
     Ok(registry.listing(&params.filter))
 }
 

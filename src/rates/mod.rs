@@ -8,9 +8,9 @@ mod window;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -257,7 +257,11 @@ impl Counts {
 fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Whoever can read a file can lock it, also from within a sandbox.
-    options.write(true).create(true).truncate(false).mode(0o200).custom_flags(libc::O_NOFOLLOW).open(path)
+    options.write(true).create(true).truncate(false).mode(0o200);
+    let lock = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    // One of an earlier version.
+    lock.set_permissions(Permissions::from_mode(0o200))?;
+    Ok(lock)
 }
 
 fn hold(lock: &File) -> io::Result<()> {

@@ -187,6 +187,13 @@ impl Filter {
 }
 
 impl Filter {
+    /// The message where it names a mode that does not exist.
+    pub fn unknown_mode(&self, catalogue: &Catalogue) -> Option<String> {
+        let name = self.mode.as_ref().filter(|name| catalogue.modes.named(name).is_none())?;
+        let known = catalogue.modes.names().collect::<Vec<_>>().join(", ");
+        Some(format!("no mode `{name}`; the modes are {known}"))
+    }
+
     /// The message where no tool has what it selects.
     pub fn missed(&self, catalogue: &Catalogue) -> Option<String> {
         let policies = || catalogue.ready().map(|tool| &tool.settings.policy);
@@ -195,11 +202,7 @@ impl Filter {
         let tags =
             policies().filter_map(|policy| policy.tags.as_ref()).flat_map(|tags| &tags.value).map(String::as_str);
         let packs = catalogue.ready().map(|tool| tool.entry.file.pack.as_str());
-        let mode = self.mode.as_ref().filter(|name| catalogue.modes.named(name).is_none());
-        let known = || catalogue.modes.names().collect::<Vec<_>>().join(", ");
-        let no_mode = mode.map(|name| format!("no mode `{name}`; the modes are {}", known()));
-        no_mode
-            .or_else(|| missing("category", self.category.as_deref(), categories))
+        missing("category", self.category.as_deref(), categories)
             .or_else(|| missing("tag", self.tag.as_deref(), tags))
             .or_else(|| missing("pack", self.pack.as_deref(), packs))
     }

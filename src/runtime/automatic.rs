@@ -52,13 +52,12 @@ pub(super) async fn follow(service: Weak<CallService>) {
             let config = Arc::clone(&config);
             let written = blocking_or_here(move || {
                 // A lease that is renewed is no change.
-                let is_new = config.kept_mode.as_ref().is_none_or(|(_, before)| before.mode != kept.mode);
-                let is_written = kept.write_unless_set(&file)?;
-                if is_written && is_new {
+                if kept.write_unless_set(&file)? {
+                    let project = config.project();
                     record_mode(
                         &config.environment,
                         &config.audit,
-                        config.project().as_deref(),
+                        project.as_deref(),
                         Some(&kept),
                         "[policy.automatic]",
                     );

@@ -22,13 +22,13 @@ pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
 use crate::approvals::{Approvals, Remembered};
+use crate::audit::Signing;
 use crate::call::Watch;
 use crate::config::Config;
 use crate::executor::{PoolStore, caps};
 use crate::journal::Journal;
 use crate::pool::BrokerHandle;
 use crate::process::{Barrier, private_folders_removed};
-use crate::threads::Unfinished;
 
 /// How long background calls have to end with hostler.
 const LAST_CALLS: Duration = Duration::from_millis(300);
@@ -48,7 +48,7 @@ pub struct Runtime {
     /// Calls that go on without their client.
     pub(crate) background: Background,
     /// Checkpoints of the audit log that are being made.
-    signing: Unfinished,
+    signing: Signing,
     /// The last number that was given, if every workspace belongs to one session.
     last_session: Option<AtomicU64>,
     /// The configuration whose limits are in force for all workspaces. Locked only to copy or replace the pointer.
@@ -83,7 +83,7 @@ impl Runtime {
         let approvals = Approvals::new(Remembered::of(&config.lock().environment));
         Arc::new_cyclic(|own| {
             let background = Background::of(Weak::clone(own));
-            let signing = Unfinished::default();
+            let signing = Signing::default();
             let sessions = Arc::default();
             Self { pools, sessions, watch, journal, approvals, background, signing, last_session, config }
         })
@@ -113,11 +113,12 @@ impl Runtime {
 
     /// Brings to the store what was written down of calls. Nothing may call a tool any more.
     pub(crate) async fn end_journal(&self) {
-        self.signing.ended(LAST_CALLS).await;
         if let Some(journal) = &self.journal {
             self.background.end(LAST_CALLS).await;
             journal.end(LAST_RECORDS).await;
         }
+        // Calls that end now are decided about as well.
+        self.signing.end(LAST_RECORDS).await;
     }
 
     /// The number of the session that a new workspace belongs to.

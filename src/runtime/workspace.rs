@@ -224,7 +224,7 @@ impl Workspace {
             let _ = tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await;
         }
         process::private_folders_removed(FAREWELL).await;
-        self.runtime.signing.ended(FAREWELL).await;
+        self.runtime.signing.end(FAREWELL).await;
     }
 }
 

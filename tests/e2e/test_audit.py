@@ -124,7 +124,7 @@ class Audits(unittest.TestCase):
         self.log.rename(self.folder / "moved")
         self.log.write_text("in the way")
         refused = self.result(wire, "a_read", path="/open/x")
-        self.assertIn("the audit log is not written", refused["content"][0]["text"])
+        self.assertIn("the audit log cannot be written", refused["content"][0]["text"])
         self.log.unlink()
         (self.folder / "moved").rename(self.log)
         self.assertFalse(self.result(wire, "a_read", path="/open/x").get("isError"))
@@ -161,7 +161,9 @@ class Audits(unittest.TestCase):
         self.segment().write_text(text.replace("/secret/1", "/public/1", 1))
         finding, *_ = self.verify(code=1)["findings"]
         self.assertEqual((finding["file"], finding["what"]), (str(self.segment()), "the record before it was changed"))
-        self.assertIn("not as written", self.hostler("audit", "checkpoint", code=1).stdout, "it does not sign that")
+        spoilt = self.hostler("audit", "checkpoint", code=1)
+        self.assertIn("was changed", spoilt.stderr)
+        self.assertEqual(set(json.loads(spoilt.stdout)), {"n", "at_ms", "hash"}, "nothing else gets among checkpoints")
         self.segment().write_text(text)
         self.verify()
         self.log.rename(self.folder / "before")
@@ -191,9 +193,47 @@ class Audits(unittest.TestCase):
         wire = self.begun()
         self.result(wire, "a_read", path="/secret/x")
         spoilt = self.result(wire, "b_spoil", folder=str(self.log))
-        if not spoilt.get("isError"):
-            self.assertEqual(spoilt["structuredContent"]["result"], [])
+        self.assertEqual(spoilt["structuredContent"]["result"], [])
         self.assertEqual(self.verify()["findings"], [])
+        # One without a sandbox can, and that shows.
+        write_tool(self.tools, "c", CODE)
+        eventually(lambda: not self.result(wire, "c_spoil", folder=str(self.log)).get("isError"), "it is served")
+        self.assertNotEqual(self.verify(code=1)["findings"], [])
+
+    def test_what_a_client_sends_is_kept_short_and_without_secrets(self):
+        header = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# [tool.hostler]\n# secrets = ["API_KEY"]\n# ///\n'
+        write_tool(self.tools, "a", TOOL, header)
+        wire = self.begun(API_KEY="open-sesame-4711")
+        self.assertFalse(self.result(wire, "a_read", path="/open/x").get("isError"))
+        self.result(wire, "a_read", path="/secret/open-sesame-4711")
+        self.result(wire, "a_read", path="/secret/" + "x" * 2_000_000)
+        long, short = self.decisions()
+        self.assertIn("[secret API_KEY]", short["rules"][0]["reason"])
+        self.assertNotIn("open-sesame", self.segment().read_text())
+        self.assertLess(len(json.dumps(long)), 5000)
+        self.assertEqual(self.verify()["findings"], [])
+
+    def test_a_rule_that_overrules_an_approval_is_what_is_written_down(self):
+        wire = self.open()
+        wire.send(request(0, "initialize", **{**HELLO, "capabilities": {"elicitation": {}}}) + line(method="notifications/initialized"))
+        wire.answer(0)
+        wire.send(call(1, "a_write"))
+        question = wire.until("elicitation/create")
+        config_file(self.folder, RULES + 'forbidden_in_modes = ["lockdown"]\n[policy]\nmode = "lockdown"\n')
+        wire.until("notifications/tools/list_changed")
+        wire.send(line(id=question["id"], result={"action": "accept", "content": {}}))
+        self.assertIn("LOCKDOWN", wire.answer(1)["result"]["content"][0]["text"])
+        record, = self.decisions()
+        self.assertEqual((record["decision"], record["mode"], record["rules"][0]["rule"]), ("denied", "lockdown", "forbidden_in_modes"))
+        self.assertIn("allowed once", record["by"])
+
+    def test_the_last_record_is_signed_when_hostler_ends(self):
+        wire = self.begun()
+        for number in range(3):
+            self.result(wire, "a_read", path=f"/secret/{number}")
+        wire.input.close()
+        wire.process.wait(20)
+        self.assertEqual(self.verify()["unsigned"], 0)
 
     def test_a_model_that_is_denied_again_and_again_reads_so(self):
         wire = self.begun()

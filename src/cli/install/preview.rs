@@ -161,9 +161,10 @@ impl<'a> Preview<'a> {
         rows.add_some("secrets", &self.secrets().join(", "));
         let more =
             if self.uses_hostler() { "; also call other tools, and the client's model, through hostler" } else { "" };
-        let may = match self.is_walled {
-            true => "do what its sandbox allows",
-            false => "do anything that you can: files, network, programs; tools are not sandboxed",
+        let may = if self.is_walled {
+            "do what its sandbox allows"
+        } else {
+            "do anything that you can: files, network, programs; tools are not sandboxed"
         };
         rows.add("may", &format!("{may}{more}"));
         rows.add_some("sandbox", self.sandbox.as_deref().unwrap_or_default());

@@ -36,8 +36,8 @@ impl Proposal {
         // What only says that there has to be a sandbox gets the one for readers, which need not be the one that fits.
         let requires = |tool: &Tool| tool.settings.policy.requires_sandbox.as_ref().is_some_and(|set| set.value);
         let is_implied = preview.catalogue.tools.iter().any(|tool| requires(tool));
-        let is_own = |one: &&Sandbox| !one.is_unlimited() && !(is_implied && one.preset == Some(Preset::Reader));
-        if let Some(sandbox) = entry.settings.sandbox.iter().find(is_own) {
+        let says_nothing = |one: &Sandbox| one.is_unlimited() || (is_implied && one.preset == Some(Preset::Reader));
+        if let Some(sandbox) = entry.settings.sandbox.iter().find(|one| !says_nothing(one)) {
             return Self::Has(sandbox.origin.to_string());
         }
         let has_secrets = !entry.settings.secrets.value.is_empty();

@@ -65,9 +65,14 @@ pub(super) fn installation_of(program: &Path, home: Option<&Path>) -> Vec<PathBu
 }
 
 /// What the first line of a script names; with `env`, what that finds.
-pub(super) fn interpreter_of(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
+fn interpreter_of(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
+    interpreter_in(File::open(script).ok()?, find)
+}
+
+/// The same of a script that is open.
+pub(super) fn interpreter_in(script: impl Read, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
     let mut bytes = Vec::new();
-    File::open(script).ok()?.take(512).read_to_end(&mut bytes).ok()?;
+    script.take(512).read_to_end(&mut bytes).ok()?;
     let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let program = Path::new(OsStr::from_bytes(words.next()?));

@@ -1,12 +1,14 @@
 //! From what a process does to what is recorded of it: the real files and folders, as the kernel would judge them.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Access as Right, access};
 
 use super::addresses::Address;
-use super::programs::{DEEPEST, interpreter_of};
+use super::programs::{DEEPEST, interpreter_in};
 use super::reported::Deed;
 use crate::config::recorder::{Record, Recorder};
 
@@ -146,7 +148,10 @@ fn run(recorder: &Recorder, path: &Path) {
         let Some(real) = program.and_then(|program| program.canonicalize().ok()).filter(|real| real.is_file()) else {
             return;
         };
-        program = interpreter_of(&real, |_| None);
+        // It may be a pipe by now, for which the recorder would wait.
+        let script = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&real).ok();
+        let script = script.filter(|script| script.metadata().is_ok_and(|about| about.is_file()));
+        program = script.and_then(|script| interpreter_in(script, |_| None));
         recorder.add(|record| {
             if !record.may_read(&real) {
                 record.reads.insert(real);
