@@ -92,7 +92,9 @@ pub fn is_below_hostler() -> bool {
     // A hostler that serves shows its name, and its program to nobody. A script of that name shows a shell.
     let is_named = |name: Option<String>| name == own_name || is_exe(&name);
     let is_one = |above: Pid| is_named(name(above)) && program(above).is_none_or(|other| Some(other) == own_program);
-    table::ancestors(getpid()).into_iter().any(is_one)
+    // Its own keeper has this program, too, and another name only a moment after the fork.
+    let own_keeper = keeper::keeper();
+    table::ancestors(getpid()).into_iter().filter(|above| Some(*above) != own_keeper).any(is_one)
 }
 
 /// Whether these variables belong to a process that some hostler started.
