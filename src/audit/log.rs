@@ -217,10 +217,7 @@ impl<'a> End<'a> {
 
     /// Takes in what was written without being noted in the head.
     fn catch_up(&mut self) -> io::Result<()> {
-        let length = match self.segment() {
-            Ok(file) => file.metadata()?.len(),
-            Err(error) => return Err(error),
-        };
+        let length = self.segment()?.metadata()?.len();
         if length == self.head.length {
             // Who began the log died before its first record.
             return if self.head.next == 0 { self.take_new_key(None) } else { Ok(()) };

@@ -79,9 +79,10 @@ impl Handshake {
             return Err(Fault::new(Code::SystemError, "a new worker has no pipes"));
         };
         let errors = (self.events.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
+        let (unread, forwarded) = stderr::Waiting::of(&stderr);
         Ok(Pipes {
-            unread: (self.spec.is_bare || self.support.lease.is_none()).then(|| stderr::Waiting::of(&stderr)),
-            stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2)),
+            unread: (self.spec.is_bare || self.support.lease.is_none()).then_some(unread),
+            stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2, forwarded)),
             held: [PipeEnd::beyond(&stdin), PipeEnd::beyond(&stdout)],
             writer: LinkWriter::new(Box::new(stdin), codec.clone()),
             reader: LinkReader::new(stdout, codec.clone()),

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use rustix::io::ioctl_fionread;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::watch;
 
 use super::events::{EventSender, LogLine, WorkerEvent};
 use super::stack::{Stack, may_begin_a_stack};
@@ -51,40 +52,48 @@ pub async fn drain(
     events: EventSender,
     tail: Arc<Mutex<Tail>>,
     stack: Arc<Mutex<Stack>>,
+    forwarded: watch::Sender<u64>,
 ) {
     let mut lines = Lines { pending: Vec::new(), begun: false, events, tail, stack };
     let mut chunk = Vec::with_capacity(16 * 1024);
     while let Ok(1..) = pipe.read_buf(&mut chunk).await {
         lines.feed(&chunk);
+        forwarded.send_modify(|count| *count += chunk.len() as u64);
         chunk.clear();
         lines.events.room().await;
     }
     lines.end();
 }
 
-/// A second descriptor of the pipe, to check how much is unread.
-pub struct Waiting(Option<OwnedFd>);
+/// How much of a pipe has been read, for who waits until what was written is.
+pub struct Waiting {
+    /// A second descriptor, to check how much is unread.
+    pipe: Option<OwnedFd>,
+    /// How many bytes have been read and forwarded.
+    forwarded: watch::Receiver<u64>,
+}
 
-/// The polling interval and the most polls: endless output must not delay an answer.
-const LOOK: Duration = Duration::from_millis(1);
-const LOOKS: u32 = 50;
+/// How long an answer waits for the output before it, if that is not read.
+const LONGEST: Duration = Duration::from_secs(5);
 
 impl Waiting {
-    /// A second descriptor of this pipe.
-    pub fn of(pipe: &impl AsFd) -> Self {
-        Self(pipe.as_fd().try_clone_to_owned().ok())
+    /// Of this pipe, and what counts its bytes.
+    pub fn of(pipe: &impl AsFd) -> (Self, watch::Sender<u64>) {
+        let (count, forwarded) = watch::channel(0);
+        (Self { pipe: pipe.as_fd().try_clone_to_owned().ok(), forwarded }, count)
     }
 
-    /// Waits until the written output has been read. The shim ensures that itself before it answers; for other workers,
-    /// earlier output belongs to the call too.
+    /// Waits until the output that was written so far has been forwarded; endless output delays no answer. The shim ensures that itself
+    /// before it answers; for other workers, earlier output belongs to the call too.
     pub async fn read(&self) {
-        let Some(pipe) = &self.0 else { return };
-        for _ in 0..LOOKS {
-            match ioctl_fionread(pipe) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => tokio::time::sleep(LOOK).await,
-            }
-        }
+        let Some(pipe) = &self.pipe else { return };
+        let mut forwarded = self.forwarded.clone();
+        let left = || ioctl_fionread(pipe).unwrap_or(0);
+        let all = left();
+        let all = all + *forwarded.borrow_and_update();
+        let is_read =
+            async { while left() > 0 && *forwarded.borrow_and_update() < all && forwarded.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(LONGEST, is_read).await;
     }
 }
 
@@ -223,6 +232,47 @@ mod tests {
         lines.end();
         let heard = heard.lock();
         heard.clone()
+    }
+
+    /// However long that takes, within reason: on a busy machine, milliseconds say nothing.
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_waits_for_all_output_before_it() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        use tokio::net::unix::pipe::Receiver;
+
+        use super::super::events::Backpressure;
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        let flow = Arc::new(Backpressure::default());
+        let sent = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&sent);
+        let count = move |_| drop(counted.fetch_add(1, Ordering::Relaxed));
+        let events = EventSender::new(count, Arc::clone(&flow));
+        let (waiting, forwarded) = Waiting::of(&reader);
+        let tail = Arc::<Mutex<Tail>>::default();
+        let text = "aside\n".repeat(8000);
+        std::io::Write::write_all(&mut &writer, text.as_bytes()).unwrap();
+        let pipe = Receiver::from_file(std::os::fd::OwnedFd::from(reader).into()).unwrap();
+        let drained = tokio::spawn(drain(pipe, events, Arc::clone(&tail), Arc::default(), forwarded.clone()));
+        // The owner is busy: nothing of what was sent is processed.
+        let second = Duration::from_secs(1);
+        assert!(tokio::time::timeout(second, waiting.read()).await.is_err(), "some of it is unread");
+        let taking = tokio::spawn(async move {
+            let mut taken = 0;
+            loop {
+                while taken < sent.load(Ordering::Relaxed) {
+                    flow.took();
+                    taken += 1;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        waiting.read().await;
+        assert_eq!(*forwarded.borrow(), text.len() as u64);
+        taking.abort();
+        drop(writer);
+        drained.abort();
     }
 
     #[test]
