@@ -1,20 +1,19 @@
 //! Adds to the log. All processes of a person take turns, by a lock that ends with its holder.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use super::head::Head;
 use super::key::{self, Key};
 use super::record::{Kind, Record, hash_of, signed};
 use super::segments::{self, Line, Snapshot};
 use crate::config::audit::Keep;
+use crate::config::turns::{hold, open_lock, release};
 use crate::process::edge;
 use crate::telemetry::unix_ms;
 
@@ -52,9 +51,7 @@ struct Files {
     segment: Option<(u64, File)>,
 }
 
-/// How often a lock that another process holds is tried at once: it is held for some microseconds.
-const TRIES: u32 = 200;
-/// How long it is waited for to look at the log, and the pause between two tries.
+/// How long other processes are waited for to look at the log, and the pause between two tries.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 /// How soon a checkpoint follows the one before. The one after a longer quiet is made at once.
@@ -139,31 +136,19 @@ impl Files {
         }
         if self.lock.is_none() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let mut options = OpenOptions::new();
-            // Whoever can read a file can lock it, also from within a sandbox.
-            options.write(true).create(true).truncate(false).mode(0o200);
-            options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-            self.lock = Some(options.open(folder.join("lock"))?);
+            self.lock = Some(open_lock(&folder.join("lock"))?);
         }
         let lock = self.lock.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        for _ in 0..TRIES {
-            match flock(lock, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK | Errno::INTR) => std::hint::spin_loop(),
-                held => {
-                    held?;
-                    // It may have been removed since.
-                    self.head.take_if(|head| !is_there(head));
-                    self.segment.take_if(|(_, file)| !is_there(file));
-                    return Ok(());
-                }
-            }
-        }
-        Err(io::ErrorKind::WouldBlock.into())
+        hold(lock)?;
+        // They may have been removed since.
+        self.head.take_if(|head| !is_there(head));
+        self.segment.take_if(|(_, file)| !is_there(file));
+        Ok(())
     }
 
     fn unlock(&self) {
         if let Some(lock) = &self.lock {
-            let _ = flock(lock, FlockOperation::Unlock);
+            release(lock);
         }
     }
 }
@@ -357,16 +342,15 @@ impl<'a> End<'a> {
     fn prune(&mut self, keep: Keep) -> io::Result<()> {
         let all = segments::all(self.folder)?;
         let about = |first: &u64| segments::file(self.folder, *first).metadata();
-        let mut sizes =
-            all.iter().map(|first| about(first).map(|found| found.len())).collect::<io::Result<Vec<_>>>()?;
-        let mut size: u64 = sizes.iter().sum();
+        let found = all.iter().map(about).collect::<io::Result<Vec<_>>>()?;
+        let mut size: u64 = found.iter().map(std::fs::Metadata::len).sum();
         let mut gone = 0;
-        for first in all.iter().take(all.len().saturating_sub(1)) {
-            let is_old = about(first)?.modified()?.elapsed().is_ok_and(|age| age > keep.time);
+        for one in found.iter().take(all.len().saturating_sub(1)) {
+            let is_old = one.modified()?.elapsed().is_ok_and(|age| age > keep.time);
             if !is_old && size <= keep.size {
                 break;
             }
-            size -= sizes.remove(0);
+            size -= one.len();
             gone += 1;
         }
         let Some(kept) = all.get(gone).filter(|_| gone > 0) else { return Ok(()) };

@@ -33,7 +33,7 @@ pub enum Kind {
         why: Option<String>,
     },
     /// The rules decided about a call.
-    Decision(Box<Decided>),
+    Decision(Box<DecisionRecord>),
     /// A mode was set, or ended.
     Mode(ModeSet),
     /// Everything up to here is signed.
@@ -59,7 +59,7 @@ pub enum Kind {
 
 /// A decision about a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecisionRecord {
     /// `allowed`, `denied`, `approved` or `not_approved`.
     pub decision: String,
     /// The call's id.

@@ -43,7 +43,7 @@ pub fn read(path: &Path) -> io::Result<File> {
     is_file.then_some(file).ok_or_else(|| io::Error::other(format!("{} is not a file", path.display())))
 }
 
-/// Opens one to add to it, and makes it if it is missing. What is added goes to its end, whoever else adds.
+/// Opens one to add to it, and makes it if it is missing. What is added goes to its end, also while another process adds.
 pub fn open(folder: &Path, first: u64) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -118,7 +118,7 @@ impl Snapshot {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        // A damaged one is none.
+        // A damaged one counts as missing.
         let public = |file: PathBuf| Key::read(&file).ok().flatten().as_ref().map(Key::public);
         Ok(Self {
             files: all(folder)?.into_iter().map(open).collect::<io::Result<_>>()?,

@@ -91,7 +91,7 @@ fn every_change_of_a_line_shows() {
     assert_eq!(found(&place).findings, vec![]);
 }
 
-/// Whoever can write to the folder can make the end of a log fit its head, but has no key of an earlier checkpoint.
+/// A program that can write to the folder can make the end of a log fit its head, but has no key of an earlier checkpoint.
 #[test]
 fn a_cut_that_fits_the_head_shows_by_the_key() {
     let (folder, _log) = written();
@@ -114,6 +114,33 @@ fn a_cut_that_fits_the_head_shows_by_the_key() {
     AuditLog::in_folder(place.clone()).add(&mode("x"), KEEP).unwrap();
     AuditLog::in_folder(place.clone()).sign(KEEP).unwrap();
     assert!(!found(&place).findings.is_empty());
+}
+
+/// A program that can write to the folder can make all hashes fit a changed record, and no signature.
+#[test]
+fn a_history_that_is_written_anew_shows_by_the_signatures() {
+    let (folder, log) = written();
+    log.sign(KEEP).unwrap();
+    let place = place(&folder);
+    let (mut prev, mut text) = (super::record::no_hash(), String::new());
+    for line in lines(&place) {
+        let mut record: super::Record = serde_json::from_str(&line).unwrap();
+        record.prev = prev;
+        if let Kind::Mode(set) = &mut record.kind {
+            set.mode = set.mode.take().map(|word| if word == "a" { "z".to_owned() } else { word });
+        }
+        let line = serde_json::to_string(&record).unwrap();
+        prev = super::record::hash_of(line.as_bytes());
+        text += &(line + "\n");
+    }
+    let file = Head::open(&place).unwrap();
+    let head = Head { hash: prev, ..Head::read(&file).unwrap().unwrap() };
+    head.write(&file).unwrap();
+    fs::write(segments::file(&place, 0), &text).unwrap();
+    assert_eq!(words(&place)[0], "z");
+    let findings = found(&place).findings;
+    assert_eq!(findings.len(), 3, "each checkpoint: {findings:?}");
+    assert!(findings.iter().all(|finding| finding.what.contains("signature")), "{findings:?}");
 }
 
 #[test]
@@ -198,7 +225,7 @@ fn old_files_are_removed_and_the_rest_still_verifies() {
     assert_eq!(verify(&place, &[kept.clone(), last]).unwrap().findings, vec![], "it is older than what is kept");
     assert_eq!(verify(&place, &[kept]).unwrap().findings.len(), 1, "so says the log alone");
     fs::remove_file(segments::file(&place, all[0])).unwrap();
-    assert!(!found(&place).findings.is_empty(), "nobody wrote that down");
+    assert!(!found(&place).findings.is_empty(), "no record says so");
 }
 
 #[test]
@@ -225,7 +252,7 @@ fn writers_take_turns() {
     for thread in all {
         thread.join().unwrap();
     }
-    assert!(looks.join().unwrap(), "who looks meanwhile sees nothing wrong");
+    assert!(looks.join().unwrap(), "a reader sees nothing wrong meanwhile");
     let then = found(&place);
     assert_eq!((words(&place).len(), then.findings), (200, vec![]));
 }

@@ -53,7 +53,7 @@ pub struct Verified {
     pub findings: Vec<Finding>,
 }
 
-/// Reads a log as it is now, and compares it with checkpoints that were kept elsewhere. Those who write wait only until its files are
+/// Reads a log as it is now, and compares it with checkpoints that were kept elsewhere. Writers wait only until its files are
 /// open.
 pub fn verify(folder: &Path, kept: &[Checkpoint]) -> io::Result<Verified> {
     if !folder.is_dir() {
@@ -62,7 +62,7 @@ pub fn verify(folder: &Path, kept: &[Checkpoint]) -> io::Result<Verified> {
     let taken = AuditLog::in_folder(folder.to_owned()).snapshot();
     let Snapshot { files, head, keys } = match taken {
         Ok(snapshot) => snapshot,
-        // Who may not write may still look.
+        // A reader without the right to write still verifies.
         Err(_) => Snapshot::of(folder)?,
     };
     let mut verifier = Verifier { kept: kept.to_vec(), compared: kept.len(), ..Verifier::default() };
@@ -202,7 +202,7 @@ impl Verifier {
         for kept in std::mem::take(&mut self.kept) {
             let first = self.begin.as_ref().map_or(u64::MAX, |(first, _)| *first);
             let is_removed = kept.n < first && self.pruned.iter().any(|(pruned, _)| *pruned > kept.n);
-            // Records that say so can be made up by who replaces the whole log.
+            // A program that replaces the whole log can make up records that say so.
             if !is_removed || is_none_found {
                 self.report(format!("it does not have checkpoint {} of the given file", kept.n));
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::layer::CallContext;
-use crate::audit::{AuditLog, Decided, DecidedRule, Kind, Signing, WriteError, folder};
+use crate::audit::{AuditLog, DecidedRule, DecisionRecord, Kind, Signing, WriteError, folder};
 use crate::config::Environment;
 use crate::config::audit::{Audited, Keep};
 use crate::config::mode::Mode;
@@ -18,7 +18,7 @@ use crate::policy::Because;
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     /// The decision; none if nothing was decided, such as for a call that its client has cancelled.
-    pub decision: Option<Decision>,
+    pub decision: Option<FinalDecision>,
     /// The rules that decided, or that asked a person.
     pub because: Vec<Because>,
     /// What besides rules says why.
@@ -31,7 +31,7 @@ pub(super) struct Verdict {
 
 /// A decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum FinalDecision {
     /// No rule is against it.
     Allowed,
     /// A rule is.
@@ -42,7 +42,7 @@ pub(super) enum Decision {
     NotApproved,
 }
 
-impl Decision {
+impl FinalDecision {
     fn word(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -56,12 +56,12 @@ impl Decision {
 impl Verdict {
     /// A rule is against it.
     pub fn deny(&mut self, because: Vec<Because>) {
-        (self.decision, self.because) = (Some(Decision::Denied), because);
+        (self.decision, self.because) = (Some(FinalDecision::Denied), because);
     }
 
     /// Something else is against it.
     pub fn deny_for(&mut self, reason: impl Into<String>) {
-        (self.decision, self.reason) = (Some(Decision::Denied), Some(reason.into()));
+        (self.decision, self.reason) = (Some(FinalDecision::Denied), Some(reason.into()));
     }
 }
 
@@ -90,7 +90,7 @@ impl DecisionLog {
     pub async fn record(&self, call: &CallContext, arguments: &str, verdict: Verdict) -> Result<(), Fault> {
         let settings = &call.tool.entry.config.audit;
         let Some(decision) = verdict.decision else { return Ok(()) };
-        let least = if decision == Decision::Allowed { Audited::All } else { Audited::Denied };
+        let least = if decision == FinalDecision::Allowed { Audited::All } else { Audited::Denied };
         if settings.log.value < least {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl DecisionLog {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        if matches!(decision, Decision::Denied | Decision::NotApproved) {
+        if matches!(decision, FinalDecision::Denied | FinalDecision::NotApproved) {
             // It is not made anyway.
             tracing::warn!(call = call.id(), "a denial is not in the audit log: {error}");
             return Ok(());
@@ -123,14 +123,23 @@ impl DecisionLog {
         if self.is_signing.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (log, is_signing) = (Arc::clone(&self.log), Arc::clone(&self.is_signing));
+        let (log, pending) = (Arc::clone(&self.log), Pending(Arc::clone(&self.is_signing)));
         self.signing.after(due, move || {
             // What is added from here on needs another one.
-            is_signing.store(false, Ordering::Release);
+            drop(pending);
             if let Err(error) = log.sign(keep) {
                 tracing::warn!("the audit log has no new checkpoint: {error}");
             }
         });
+    }
+}
+
+/// A checkpoint that will be made, until it is dropped: also if there is no thread for it.
+struct Pending(Arc<AtomicBool>);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -142,7 +151,7 @@ fn shortened(text: &str) -> String {
     if text.len() <= LONGEST { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(LONGEST)]) }
 }
 
-fn decided(call: &CallContext, arguments: &str, decision: Decision, verdict: &Verdict) -> Decided {
+fn decided(call: &CallContext, arguments: &str, decision: FinalDecision, verdict: &Verdict) -> DecisionRecord {
     let (caller, config) = (call.caller(), &call.tool.entry.config);
     // Reasons have values of arguments.
     let secrets = call.running.secrets();
@@ -158,7 +167,7 @@ fn decided(call: &CallContext, arguments: &str, decision: Decision, verdict: &Ve
     let hex = |bytes: &[u8]| data_encoding::HEXLOWER.encode(bytes);
     let trace = call.running.trace.as_deref().or(caller.trace.as_ref());
     let rules: Vec<DecidedRule> = verdict.because.iter().take(MOST).map(rule).collect();
-    Decided {
+    DecisionRecord {
         decision: decision.word().to_owned(),
         call: call.id().to_owned(),
         tool: shortened(&call.tool.name),

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::approval::{NotApproved, require_approval};
-use super::audited::{Decision as Decided, DecisionLog, Verdict};
+use super::audited::{DecisionLog, FinalDecision, Verdict};
 use super::facts::facts;
 use super::layer::{CallContext, Layer, LayerFuture, Next};
 use super::service::CallService;
@@ -112,7 +112,7 @@ impl PolicyLayer {
             return next.run();
         }
         let mode = next.service.config().mode.value;
-        let verdict = Verdict { decision: Some(Decided::Allowed), mode, ..Verdict::default() };
+        let verdict = Verdict { decision: Some(FinalDecision::Allowed), mode, ..Verdict::default() };
         Box::pin(async move {
             match self.decisions.record(call, next.arguments().get(), verdict).await {
                 Ok(()) => next.run().await,
@@ -167,13 +167,13 @@ impl PolicyLayer {
             verdict.because = asking;
             require_approval(call, arguments, service, &why, &mut verdict.by).await.map_err(|not| match not {
                 NotApproved::Because(why) => {
-                    verdict.decision = Some(Decided::NotApproved);
+                    verdict.decision = Some(FinalDecision::NotApproved);
                     verdict.reason = Some(why.clone());
                     refused(&call.tool, &why)
                 }
                 NotApproved::Ended(fault) => fault,
             })?;
-            verdict.decision = Some(Decided::Approved);
+            verdict.decision = Some(FinalDecision::Approved);
             self.judge_again(call, arguments, service, true, verdict).await?;
         }
         if is_counted {
@@ -187,7 +187,7 @@ impl PolicyLayer {
             }
         }
         if !is_asked {
-            verdict.decision = Some(Decided::Allowed);
+            verdict.decision = Some(FinalDecision::Allowed);
         }
         Ok(())
     }

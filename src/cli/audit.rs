@@ -9,7 +9,8 @@ use serde_json::json;
 use super::options::{Audit, AuditOf};
 use super::style::{self, Refusal};
 use crate::audit::{
-    AuditLog, Checkpoint, Decided, Finding, Kind, ModeSet, Record, RecordFilter, Verified, folder, records, verify,
+    AuditLog, Checkpoint, DecisionRecord, Finding, Kind, ModeSet, Record, RecordFilter, Verified, folder, records,
+    verify,
 };
 use crate::config::audit::AuditSettings;
 use crate::config::{Config, ConfigOptions};
@@ -66,7 +67,7 @@ fn row(record: &Record) -> Vec<String> {
     [rfc3339(record.at_ms), what, of, why].iter().map(|text| style::plain(text)).collect()
 }
 
-fn why(decided: &Decided) -> String {
+fn why(decided: &DecisionRecord) -> String {
     let rule = decided.rules.first().map(|rule| format!("{} ({}, {})", rule.reason, rule.rule, rule.origin));
     let parts = [decided.by.clone(), decided.reason.clone(), rule, Some(format!("call {}", decided.call))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -123,7 +124,7 @@ fn described(finding: &Finding) -> String {
     format!("{}{line}: {}", finding.file.display(), finding.what)
 }
 
-/// What is wrong is said beside it: whoever keeps checkpoints elsewhere needs this one, too.
+/// Signs the log and prints the checkpoint, with findings beside it on standard error.
 fn checkpoint(folder: &Path, wanted: &ConfigOptions) -> Result<ExitCode, Refusal> {
     if !folder.is_dir() {
         return Err(Refusal::new("the audit log is empty", "make a checkpoint when something was decided"));

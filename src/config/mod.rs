@@ -31,6 +31,7 @@ pub mod tables;
 pub mod task;
 pub mod telemetry;
 pub mod tool;
+pub mod turns;
 pub mod value;
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub fn with_sandbox(text: &str, tool: &str, sandbox: &SandboxLayer) -> Result<St
     let is_wanted = |candidate: &String| toml::from_str::<Table>(candidate).is_ok_and(|table| table == wanted);
     let mut candidates = replaced(text, tool, &value).into_iter().chain(inserted(text, tool, &value));
     let found = candidates.find(is_wanted).or_else(|| Some(appended(text, tool, &value)).filter(is_wanted));
-    found.ok_or_else(|| refused("the sandbox stands there in a form that cannot be replaced"))
+    found.ok_or_else(|| refused("the sandbox is written in a form that cannot be replaced"))
 }
 
 /// With another value in the place of the one that is there.

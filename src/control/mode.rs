@@ -12,7 +12,7 @@ use super::refusals::{invalid_params, not_changed, unusable};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
 use crate::audit::record_mode;
 use crate::config::kept_mode::{KeptMode, ModeInForce};
-use crate::config::mode::Mode;
+use crate::config::mode::{Mode, Modes};
 use crate::config::{Config, ConfigError};
 use crate::process::{is_below_hostler, is_marked};
 use crate::threads::blocking_or_here;
@@ -54,7 +54,11 @@ async fn set(client: Arc<Client>, params: SetMode) -> Answer<ModeInForce> {
     // Those that the files have now: the session's may be older.
     let config = client.service()?.config();
     let named = move || -> Result<Option<Mode>, ConfigError> {
-        Ok(Config::of_files(config.options(), &config.directory)?.modes.named(&mode))
+        // One of the five needs no file, which may be what is wrong.
+        match Modes::default().named(&mode) {
+            None => Ok(Config::of_files(config.options(), &config.directory)?.modes.named(&mode)),
+            known => Ok(known),
+        }
     };
     let mode = blocking_or_here(named).await.map_err(|error| unusable(&error))?;
     let mode = mode.ok_or_else(|| invalid_params(&"`mode`: no such mode; `mode.get` lists them"))?;

@@ -8,19 +8,18 @@ mod window;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use self::ring::Ring;
 use self::window::Recent;
+use crate::config::turns::{hold, open_lock, release};
 use crate::policy::{Rate, Turn, Unit};
 use crate::process::Moment;
 
@@ -74,9 +73,7 @@ struct Counts {
 const MOST_OPEN: usize = 256;
 /// How often it is looked whether somebody removed the files, in milliseconds.
 const LOOK: i64 = 1000;
-/// How often a lock that another process holds is tried at once: it is held for some microseconds.
-const TRIES: u32 = 200;
-/// How long it is left alone then.
+/// How long a lock that another process keeps is left alone.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// What a look at the counts is for.
@@ -249,29 +246,9 @@ impl Counts {
 
     fn unlock(&self) {
         if let Some(lock) = &self.lock {
-            let _ = flock(lock, FlockOperation::Unlock);
+            release(lock);
         }
     }
-}
-
-fn open_lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    // Whoever can read a file can lock it, also from within a sandbox.
-    options.write(true).create(true).truncate(false).mode(0o200);
-    let lock = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    // One of an earlier version.
-    lock.set_permissions(Permissions::from_mode(0o200))?;
-    Ok(lock)
-}
-
-fn hold(lock: &File) -> io::Result<()> {
-    for _ in 0..TRIES {
-        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK | Errno::INTR) => std::hint::spin_loop(),
-            result => return Ok(result?),
-        }
-    }
-    Err(io::ErrorKind::WouldBlock.into())
 }
 
 /// Removes files that are long out of use.

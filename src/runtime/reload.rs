@@ -50,8 +50,10 @@ impl Changes {
         let fresh = match fresh {
             Ok(fresh) => fresh,
             Err(error) => {
-                tracing::warn!("the configuration stays as it was: {error}");
-                let Some(with_mode) = service.config().with_mode_of_now() else { return };
+                let with_mode = service.config().with_mode_of_now();
+                let but = if with_mode.is_some() { ", but for the mode" } else { "" };
+                tracing::warn!("the configuration stays as it was{but}: {error}");
+                let Some(with_mode) = with_mode else { return };
                 with_mode
             }
         };
@@ -59,7 +61,7 @@ impl Changes {
         let tools = Builtins::of(&fresh).and(&self.added);
         let environments = environments(&fresh, &service.registry);
         service.reconfigure(fresh, tools, environments);
-        tracing::info!("the changed configuration is in force");
+        tracing::info!("the configuration is in force");
         for warning in warnings(&service.registry) {
             tracing::warn!("{warning}");
         }

@@ -247,7 +247,9 @@ mod tests {
         let flow = Arc::new(Backpressure::default());
         let sent = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&sent);
-        let count = move |_| drop(counted.fetch_add(1, Ordering::Relaxed));
+        let count = move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
         let events = EventSender::new(count, Arc::clone(&flow));
         let (waiting, forwarded) = Waiting::of(&reader);
         let tail = Arc::<Mutex<Tail>>::default();

@@ -99,7 +99,7 @@ async fn consented(args: &Install, preview: &Preview<'_>, proposal: &Proposal) -
         return Err(refusal);
     }
     style::consent("Install?", args.yes, "nothing was installed").await?;
-    // Who says yes beforehand is not there to choose.
+    // With --yes, there may be no person to choose.
     if args.sandbox.is_some() || args.yes { Ok(args.sandbox) } else { proposal.ask().await }
 }
 

@@ -38,7 +38,7 @@ pub(in crate::cli) enum AuditOf {
         #[arg(long, value_name = "COUNT", default_value_t = 20)]
         limit: usize,
     },
-    /// Look whether records were changed or are missing; exit status 1 if so
+    /// Verify that no record was changed or is missing; exit status 1 if one was
     Verify {
         /// Compare with checkpoints that were kept elsewhere: lines that `hostler audit checkpoint` has printed
         #[arg(long, value_name = "FILE")]
