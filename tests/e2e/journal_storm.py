@@ -34,8 +34,8 @@ PATIENCE = 60  # seconds without the end of any call until those that have not e
 STRIKES = ("supervisor", "keeper", "group", "worker", "end")
 # What may be said of a call that has had an effect.
 MAY_HAVE_RUN = {"OUTCOME_UNKNOWN", "PROCESS_KILLED", "TOOL_CRASHED", "CANCELLED", "SHUTTING_DOWN"}
-# What may be said at all.
-MAY_FAIL = MAY_HAVE_RUN | {"BUSY"}
+# What may be said at all. A worker that is struck while it starts fails the calls that wait for it: none of them was made.
+MAY_FAIL = MAY_HAVE_RUN | {"BUSY", "STARTUP_FAILED"}
 GIVES_BACK = {"CANCELLED", "BUSY", "RESOURCE_EXHAUSTED"}
 
 TOOL = '''# /// script
@@ -277,7 +277,7 @@ class World:
         count = made[asked.kind][asked.number]
         if code is None and (outcome["result"] != asked.number or not count):
             self.told.fault("told otherwise", f"{id} answered {outcome['result']}, made {count} times")
-        elif code and code not in self.may_fail:
+        elif code and (code not in self.may_fail or code == "STARTUP_FAILED" and "SIGKILL" not in outcome["error"]["message"]):
             self.told.fault("failed", outcome)
         elif code and code not in MAY_HAVE_RUN and count and not (asked.key and self.gave_back(id)):  # else the key's next call made it
             self.told.fault("told otherwise", f"{id} failed with {code}, but was made")
