@@ -82,6 +82,14 @@ impl Builtin for Bash {
         let folder = at.above.join(inner);
         let launch = Launch::new(shell).args(["-c", &params.command]).envs(call.env()).within(folder.clone());
         let launch = launch.with_new_privileges(call.new_privileges).with_walls(call.walls.clone());
+        let launch = match &call.launcher {
+            // There, the shell may lie in another folder.
+            Some(launcher) => {
+                let name = launch.program.file_name().unwrap_or_default().into();
+                launcher.around(Launch { program: name, ..launch }, &[]).map_err(|reason| reason.unlaunched("bash"))?
+            }
+            None => launch,
+        };
         let (most, tail) = (call.max_output, call.max_output / 2);
         let program = Once { launch, input: Vec::new(), limit, most, tail, grace: GRACE };
         let on_line = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);

@@ -44,6 +44,7 @@ impl Bench {
             max_output: 100_000,
             new_privileges: false,
             walls: None,
+            launcher: None,
             env_filter: EnvFilter::of(std::sync::Arc::new(crate::config::Environment::of_process())),
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(NoopListener),

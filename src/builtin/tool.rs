@@ -23,7 +23,9 @@ use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText, Role};
 use crate::outcome::{Code, Details, Fault, wrapped_schema};
 use crate::pool::Listener;
-use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, Walls, once, without_thread};
+use crate::process::{
+    CommandLauncher, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, Walls, once, without_thread,
+};
 use crate::protocol::{HostMethod, TraceContext};
 use crate::threads::blocking;
 use crate::worker::{Ask, HostAccess, Waits};
@@ -201,6 +203,8 @@ pub struct Call {
     pub new_privileges: bool,
     /// What commands that it runs may reach, if that is limited.
     pub walls: Option<Arc<Walls>>,
+    /// The command that starts commands that it runs, if the operator has one.
+    pub launcher: Option<Arc<CommandLauncher>>,
     /// The variables of hostler's environment that programs it starts do not get.
     pub env_filter: EnvFilter,
     /// Where secrets come from.

@@ -73,20 +73,23 @@ fn has_effect(tool: &Tool, setting: &str) -> bool {
     const OF_ALL: [&str; 6] = ["timeout", "max_queue", "effects", "validate", "large", "journal"];
     // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 4] = ["startup_timeout", "question_timeout", "host_access", "client_access"];
+    let has_command = tool.entry.settings.launcher.value.command().is_some();
     match tool.entry.serving() {
         _ if DeclaredPolicy::has_key(setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
         Serving::Program(protocol) => {
             let is_without_effect = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
-            !is_without_effect && !["launcher", "pass_env"].contains(&setting)
+            !is_without_effect && (setting == "launcher" && has_command || !["launcher", "pass_env"].contains(&setting))
         }
         Serving::EachCall => {
-            OF_ALL.contains(&setting) || ["cwd", "env", "protocol", "new_privileges", "sandbox"].contains(&setting)
+            let of_processes = ["cwd", "env", "protocol", "new_privileges", "sandbox"];
+            OF_ALL.contains(&setting) || of_processes.contains(&setting) || setting == "launcher" && has_command
         }
         // Of what runs inside hostler, only commands have a sandbox.
         Serving::Inside => {
-            let is_of_commands = tool.name == "bash" && setting == "sandbox";
+            let is_of_commands = setting == "sandbox" || setting == "launcher" && has_command;
+            let is_of_commands = tool.name == "bash" && is_of_commands;
             OF_ALL.contains(&setting) || setting == "new_privileges" || is_of_commands
         }
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::declared_policy::DeclaredPolicy;
+use super::launcher::Launcher;
 use super::load::Config;
 use super::origin::{Origin, Setting};
 use super::sandbox::Sandbox;
 use super::task::TaskMode;
-use super::tool::{Effects, JournalLevel, LargeResult, Launcher, Protocol, Share, ToolLayer, WorkingDirectory};
+use super::tool::{Effects, JournalLevel, LargeResult, Protocol, Share, ToolLayer, WorkingDirectory};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -110,7 +111,8 @@ impl EffectiveTool {
         let protocol = self.protocol.as_ref().map(|protocol| protocol.value);
         let gets = (&self.secrets.value, &self.pass_env.value, env, &self.config.value);
         let reaches: Vec<String> = self.sandbox.iter().map(Sandbox::shown).collect();
-        format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?}", self.cwd.value)
+        let launcher = self.launcher.value.command().map(|_| self.launcher.value.shown());
+        format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?} {launcher:?}", self.cwd.value)
     }
 }
 
@@ -125,6 +127,7 @@ impl Config {
         let sandbox = self.sandboxes(pack, header);
         // `uv run` needs a cache that it may write, and from which other tools start.
         let walled = sandbox.iter().find(|sandbox| sandbox.limits_access());
+        let walled = walled.filter(|_| layer.launcher.as_ref().is_none_or(|set| set.value.command().is_none()));
         let direct = walled.map(|sandbox| Setting { value: Launcher::Direct, origin: sandbox.origin.clone() });
         EffectiveTool {
             timeout: or(self.call_timeout.clone().or(layer.timeout), Duration::from_mins(5)),
@@ -269,7 +272,7 @@ impl EffectiveTool {
             row("journal", &self.journal, self.journal.value.word().to_owned()),
             row("large", &self.large, self.large.value.word().to_owned()),
             row("cwd", &self.cwd, self.cwd.value.word().to_owned()),
-            row("launcher", &self.launcher, self.launcher.value.word().to_owned()),
+            row("launcher", &self.launcher, self.launcher.value.shown()),
             row("secrets", &self.secrets, names(&self.secrets.value)),
             row("host_access", &self.host_access, self.host_access.value.to_string()),
             row("client_access", &self.client_access, self.client_access.value.to_string()),

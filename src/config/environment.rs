@@ -188,6 +188,13 @@ fn homeless(environment: &Environment) -> PathBuf {
     other
 }
 
+impl Origin {
+    /// A path that was written there: relative to the folder of its file.
+    pub fn path(&self, path: &Path, environment: &Environment) -> PathBuf {
+        from_file(self, path, environment)
+    }
+}
+
 /// A path in a configuration file: relative to the file's folder, or to the home folder after `~`.
 pub(super) fn from_file(origin: &Origin, path: &Path, environment: &Environment) -> PathBuf {
     let folder = origin.place().and_then(|place| place.file.parent()).unwrap_or(Path::new(""));

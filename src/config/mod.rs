@@ -12,6 +12,7 @@ pub mod hosts;
 pub mod icon;
 mod inline;
 pub mod kept_mode;
+pub mod launcher;
 pub mod learned;
 pub mod load;
 pub mod mcp;

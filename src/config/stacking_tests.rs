@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::environment::Environment;
+use super::launcher::Launcher;
 use super::load::{Config, ConfigError, ConfigOptions};
 use super::origin::Problem;
 use super::section::Source;
-use super::tool::{Effects, Launcher};
+use super::tool::Effects;
 use super::value::{ByteCount, IdleTimeout};
 
 fn source(name: &str, text: &str) -> Source {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declared_policy::DeclaredPolicy;
 use super::icon::icon;
+use super::launcher::Launcher;
 use super::origin::{Place, Setting};
 use super::sandbox::SandboxLayer;
 use super::section::Section;
@@ -75,20 +76,6 @@ pub enum JournalLevel {
 impl Word for JournalLevel {
     const WORDS: &'static [(&'static str, Self)] =
         &[("off", Self::Off), ("kept", Self::Kept), ("synced", Self::Synced)];
-}
-
-/// How a worker's interpreter is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Launcher {
-    /// Through `uv run`, whose process stays.
-    #[default]
-    Uv,
-    /// The environment's interpreter itself: 10 ms faster, and one process fewer.
-    Direct,
-}
-
-impl Word for Launcher {
-    const WORDS: &'static [(&'static str, Self)] = &[("uv", Self::Uv), ("direct", Self::Direct)];
 }
 
 /// The working directory of a tool.
@@ -194,7 +181,7 @@ pub struct ToolLayer {
     /// Its working directory.
     #[serde(skip)]
     pub cwd: Option<Setting<WorkingDirectory>>,
-    /// How the interpreter is started.
+    /// What starts its processes.
     #[serde(skip)]
     pub launcher: Option<Setting<Launcher>>,
     /// Whether arguments are checked against the schema.

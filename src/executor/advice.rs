@@ -27,6 +27,10 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             (_, Some(Missing::Memory)) => entry.settings.max_memory.as_ref().map(|limit| {
                 format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin))
             }),
+            (Code::StartupFailed | Code::ToolCrashed, None) if may_not_mount(fault, entry) => Some(format!(
+                "A launcher that mounts something needs `new_privileges = true` under [tool.{}] in hostler.toml",
+                entry.file.pack
+            )),
             (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
             _ => None,
         };
@@ -34,6 +38,14 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
         fault.message.push_str(". ");
         fault.message.push_str(&advice);
     }
+}
+
+/// Whether a launcher ended with the words of a program that may not mount: processes of hostler may not, in general.
+fn may_not_mount(fault: &Fault, entry: &FileEntry) -> bool {
+    let words = fault.details.stderr.as_deref().unwrap_or_default();
+    let settings = &entry.settings;
+    let is_refused = words.contains("Operation not permitted") || words.contains("Permission denied");
+    is_refused && settings.launcher.value.command().is_some() && !settings.new_privileges.value
 }
 
 fn more_time(tool: &Tool, timeout: Duration) -> String {

@@ -83,6 +83,7 @@ impl BuiltIns {
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
         let new_privileges = tool.entry.settings.new_privileges.value;
         let walls = walls_of(&tool.entry, self.env_filter.environment());
+        let launcher = tool.entry.launcher(self.env_filter.environment());
         let asks = Some(Arc::clone(&seat) as Arc<dyn Asks>);
         let arguments = kwargs.clone();
         let call = Call {
@@ -92,6 +93,7 @@ impl BuiltIns {
             max_output,
             new_privileges,
             walls,
+            launcher,
             env_filter,
             secrets,
             listener,

@@ -12,9 +12,10 @@ use super::identity::Identity;
 use super::store::Describe;
 use super::walls::walls_of;
 use crate::config::Environment;
+use crate::config::launcher::Launcher as LauncherKind;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
-use crate::config::tool::{Launcher as LauncherKind, Protocol, Share, WorkingDirectory};
+use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
@@ -52,7 +53,7 @@ impl Makers {
         identity.add("settings", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
         identity.add("new_privileges", format!("{:?}", spec.new_privileges));
         identity.add("sandbox", format!("{:?}", spec.walls));
-        identity.add("launcher", format!("{:?}", settings.launcher.value));
+        identity.add("launcher", format!("{:?} {:?}", settings.launcher.value, spec.launcher));
         identity.add("[environment]", self.environments.identity());
         if self.session.is_some() && entry.serving().has_environment() {
             // What uv makes of a header depends on them.
@@ -118,6 +119,7 @@ impl Makers {
             max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
             new_privileges: settings.new_privileges.value,
             walls: walls_of(entry, self.env_filter.environment()),
+            launcher: entry.launcher(self.env_filter.environment()),
             is_bare: entry.serving().is_bare(),
         }
     }
@@ -185,7 +187,7 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
         fingerprint: entry.file.fingerprint,
         environment: environment_spec(entry),
         // As in a sandbox: what uv itself reads is not the tool's.
-        launcher: if is_recorded(entry) { LauncherKind::Direct } else { settings.launcher.value },
+        through_uv: settings.launcher.value == LauncherKind::Uv && !is_recorded(entry),
         pass_env: settings.pass_env.value.clone(),
         directory: None,
         env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),

@@ -64,6 +64,13 @@ impl OneShots {
             Stream::Errors => invocation.listener.output(stream.word(), line),
             Stream::Output => {}
         };
+        let program = match tool.entry.launcher(self.env_filter.environment()) {
+            Some(launcher) => {
+                let launch = launcher.around(program.launch, &[]).map_err(|reason| reason.unlaunched(&tool.name))?;
+                Once { launch, ..program }
+            }
+            None => program,
+        };
         let done = once(program, hear).await.map_err(|error| {
             let reason = cannot_run(&file.path, &error);
             let other = || Fault::new(Code::CommandNotFound, format!("{} was not called: {reason}", tool.name));

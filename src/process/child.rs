@@ -255,6 +255,11 @@ impl Tracked {
         Ok(Self { pid, watch })
     }
 
+    /// Tracks this process, which its caller has found below a launcher.
+    pub(super) fn of(pid: Pid) -> io::Result<Self> {
+        Ok(Self { pid, watch: DeathWatch::on(pid)? })
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()

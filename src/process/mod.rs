@@ -3,6 +3,7 @@
 //! Every process gets a group of its own, an explicit and complete environment, and pipes on all three
 //! streams. Nothing is inherited by accident. Each also gets a Landlock domain of its own, so that it cannot read another.
 
+mod behind;
 mod boot;
 mod cgroup;
 mod child;
@@ -21,6 +22,7 @@ mod ladder;
 mod launch;
 mod limits;
 mod mark;
+mod namespaced;
 mod outbox;
 mod once;
 #[cfg(target_os = "linux")]
@@ -39,6 +41,7 @@ mod trim;
 mod unshared;
 mod walls;
 
+pub use behind::{CommandLauncher, NoLauncher};
 pub use boot::{Moment, boot_id};
 pub use child::{Child, Tracked};
 pub use confinement::{gains_no_privileges, is_below_hostler, is_below_us, is_marked, own_confinement};

@@ -15,7 +15,8 @@ use crate::config::origin::Diagnosis;
 use crate::config::sandbox::Sandbox;
 use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{
-    Done, End, EnvFilter, Exit, Grace, Launch, Once, Own, USUAL_TAIL, Walls, cannot_run, last_word, limit_behind, once,
+    CommandLauncher, Done, End, EnvFilter, Exit, Grace, Launch, NoLauncher, Once, Own, USUAL_TAIL, Walls, cannot_run,
+    last_word, limit_behind, once,
 };
 use crate::telemetry::{carried, spawn};
 use crate::threads::blocking_or_here;
@@ -40,6 +41,10 @@ pub(super) struct Unasked {
     pub stamp: Stamp,
     /// What it may reach while it is asked, as in its calls.
     pub sandbox: Vec<Sandbox>,
+    /// The command that starts it, as in its calls.
+    pub launcher: Option<Arc<CommandLauncher>>,
+    /// Whether that may gain privileges. A program is asked for its schema without any.
+    pub new_privileges: bool,
 }
 
 /// How executables are asked.
@@ -154,6 +159,13 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
     let walls = Walls::of(&one.sandbox, vec![Own::Program(path.clone())], environment);
     let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
     let launch = launch.within_that_of(environment).with_walls(walls);
+    let launch = match &one.launcher {
+        Some(launcher) => match launcher.around(launch.with_new_privileges(one.new_privileges), &[]) {
+            Ok(launch) => launch,
+            Err(NoLauncher(reason)) => return Some(Answer::Broken(reason)),
+        },
+        None => launch,
+    };
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = match once(program, |_, _| {}).await {

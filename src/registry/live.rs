@@ -203,7 +203,9 @@ impl Registry {
         let unasked = catalogue.files.iter().filter(|entry| entry.file.status == Status::Unasked);
         let unasked = unasked.filter_map(|entry| {
             let (path, sandbox) = (entry.file.path.clone(), entry.settings.sandbox.clone());
-            Some(Unasked { stamp: Stamp::of(&path)?, path, sandbox })
+            let launcher = entry.launcher(self.env_filter.environment());
+            let new_privileges = entry.settings.new_privileges.value;
+            Some(Unasked { stamp: Stamp::of(&path)?, path, sandbox, launcher, new_privileges })
         });
         unasked.collect()
     }

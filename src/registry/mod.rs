@@ -6,6 +6,7 @@ mod changes;
 mod file_entry;
 mod governed;
 mod last_good;
+mod launched;
 mod listing;
 mod live;
 mod lookup;

@@ -137,12 +137,19 @@ impl Handshake {
         if spec.concurrency > 1 && !hello.runs_several() {
             return Err(self.one_at_a_time());
         }
-        let interpreter = match Tracked::behind(&self.child, hello.pid) {
+        let below = spec.launcher.is_some().then(|| Tracked::below(&self.child, hello.pid));
+        // Behind a launcher that starts it elsewhere, as in a container, only the launcher gets signals.
+        let is_elsewhere = matches!(below, Some(None));
+        let claimed = if is_elsewhere { self.child.pid() } else { hello.pid };
+        let interpreter = match below.flatten().unwrap_or_else(|| Tracked::behind(&self.child, claimed)) {
             Ok(interpreter) => interpreter,
             Err(error) => return self.unwatched(&error, pipes.stderr).await,
         };
-        let signals =
-            Signals { interruption: Interruption::of(&hello, spec.concurrency), stack: hello.prints_stacks() };
+        let signals = if is_elsewhere {
+            Signals { interruption: Interruption::without_signals(spec.concurrency), stack: false }
+        } else {
+            Signals { interruption: Interruption::of(&hello, spec.concurrency), stack: hello.prints_stacks() }
+        };
         let handle = self.settle(interpreter, signals, pipes);
         Ok(WorkerHandle { sessions: hello.keeps_sessions().then(BTreeSet::new), ..handle })
     }
@@ -202,7 +209,7 @@ impl Handshake {
         let pid = interpreter.pid();
         // Without a launcher, the ends of the pipes show it.
         let held = if self.child.pid() == pid { [None; 2] } else { held };
-        let is_launched = launched.is_some() || self.child.pid() != pid;
+        let is_launched = launched.is_some() || self.spec.launcher.is_some() || self.child.pid() != pid;
         let ends_by_interruption = signals.interruption == Interruption::End;
         let task = WorkerTask {
             child: self.child,

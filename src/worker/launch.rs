@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::events::{EventSender, WorkerHandle};
 use crate::outcome::Fault;
-use crate::process::Walls;
+use crate::process::{CommandLauncher, Walls};
 use crate::protocol::{HostMethod, WireError};
 use crate::secrets::Lease;
 
@@ -112,6 +112,8 @@ pub struct WorkerSpec {
     pub new_privileges: bool,
     /// What it may reach, if that is limited.
     pub walls: Option<Arc<Walls>>,
+    /// The command that starts it, if the operator has one.
+    pub launcher: Option<Arc<CommandLauncher>>,
     /// Whether it uses the bare protocol instead of protocol v1.
     pub is_bare: bool,
 }

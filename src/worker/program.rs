@@ -47,6 +47,10 @@ impl Launcher for ProgramLauncher {
             Launch::new(&spec.file).envs(env).with_new_privileges(spec.new_privileges).with_walls(spec.walls.clone());
         let launch = Launch { directory: self.directory.clone(), ..launch };
         Box::pin(async move {
+            let launch = match &spec.launcher {
+                Some(launcher) => launcher.around(launch, &[]).map_err(|reason| reason.unlaunched(&spec.pack))?,
+                None => launch,
+            };
             notes(StartNote(format!("starting {}", spec.pack)));
             let child = spawn_when_written(&launch).await.map_err(|error| {
                 let reason = cannot_run(&spec.file, &error);

@@ -10,7 +10,6 @@ use super::launch::{Described, WorkerSpec};
 use super::launch::{Launcher, StartNote, StartNotes, Starting};
 use super::shim::Shims;
 use super::sources::Sources;
-use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Fault};
 use crate::process::{Child, Launch, Own, Walls, limit_behind, worker_environment};
@@ -22,8 +21,8 @@ pub struct PythonSpec {
     pub fingerprint: [u8; 32],
     /// Its environment.
     pub environment: EnvironmentSpec,
-    /// Through `uv run`, or the interpreter directly.
-    pub launcher: LauncherKind,
+    /// Whether the interpreter is started through `uv run`.
+    pub through_uv: bool,
     /// Its working directory; hostler's own if `None`.
     pub directory: Option<PathBuf>,
     /// Inherited variables besides the default ones.
@@ -66,12 +65,17 @@ impl Launcher for PythonLauncher {
             } else {
                 shimmed(interpreter, &spec, &python, &shims, &sources)?
             };
-            let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &launch, &shims));
+            let own = own_of_interpreter(&launch, &shims);
+            let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &own));
+            let launch = match &spec.launcher {
+                Some(launcher) => launcher.around(launch, &own).map_err(|reason| reason.unlaunched(&spec.pack))?,
+                None => launch,
+            };
             let launch = launch.with_new_privileges(spec.new_privileges).with_walls(walls);
             let child = Child::start(&launch)
                 .await
                 .map_err(|error| error.limit().unwrap_or_else(|| Fault::new(Code::StartupFailed, error.to_string())))?;
-            let launched = matches!(python.launcher, LauncherKind::Uv).then_some(environments);
+            let launched = python.through_uv.then_some(environments);
             let support = Support { lease: Some(lease), described: Some(described), launched };
             Handshake::new(spec, child, events, support).ready().await
         })
@@ -80,29 +84,35 @@ impl Launcher for PythonLauncher {
 
 /// The interpreter of a worker with its variables; see `docs/architecture.md`.
 async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &Lease) -> Result<Launch, Fault> {
-    let launch = match python.launcher {
-        LauncherKind::Direct => Launch::new(&lease.python),
-        LauncherKind::Uv => Launch::new(environments.uv(&|_| {}).await?)
+    let launch = if python.through_uv {
+        Launch::new(environments.uv(&|_| {}).await?)
             .args(["run", "--no-project", "--no-config", "--no-env-file", "--offline", "--no-python-downloads"])
             .arg("--cache-dir")
             .arg(environments.run_cache())
             .arg("--python")
             .arg(&lease.python)
-            .arg("python"),
+            .arg("python")
+    } else {
+        Launch::new(&lease.python)
     };
     let launch = python.directory.iter().fold(launch, Launch::within);
     let launch = launch.envs(worker_environment(environments.environment(), &python.pass_env));
     Ok(python.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
 }
 
-/// Walls that let the interpreter read its environment, its libraries and the files that it is started with.
-fn with_interpreter(walls: &Arc<Walls>, launch: &Launch, shims: &Shims) -> Arc<Walls> {
-    let mut walls = Walls::clone(walls);
+/// What an interpreter reads: its environment, its libraries and the files that it is started with.
+fn own_of_interpreter(launch: &Launch, shims: &Shims) -> Vec<Own> {
     let environment = launch.program.ancestors().nth(2).map(Path::to_owned);
     let arguments = launch.args.iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let shims = shims.folder().to_owned();
-    walls.own.extend(environment.into_iter().chain(arguments).chain([shims]).map(Own::Path));
-    walls.own.push(Own::Installation(launch.program.clone()));
+    let paths = environment.into_iter().chain(arguments).chain([shims]).map(Own::Path);
+    paths.chain([Own::Installation(launch.program.clone())]).collect()
+}
+
+/// Walls that let the interpreter read that.
+fn with_interpreter(walls: &Arc<Walls>, own: &[Own]) -> Arc<Walls> {
+    let mut walls = Walls::clone(walls);
+    walls.own.extend(own.iter().cloned());
     Arc::new(walls)
 }
 

@@ -53,11 +53,16 @@ impl Interruption {
     pub fn of(hello: &HelloReply, concurrency: usize) -> Self {
         if hello.is_nudged() {
             Self::Nudge
-        } else if hello.cancels() || concurrency > 1 {
+        } else if hello.cancels() {
             Self::Message
         } else {
-            Self::End
+            Self::without_signals(concurrency)
         }
+    }
+
+    /// The same for one that gets no signals.
+    pub fn without_signals(concurrency: usize) -> Self {
+        if concurrency > 1 { Self::Message } else { Self::End }
     }
 }
 

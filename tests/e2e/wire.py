@@ -145,6 +145,13 @@ class Wire:
         assert not result.get("isError"), result
         return result["structuredContent"]["result"] if set(result["structuredContent"]) == {"result"} else result["structuredContent"]
 
+    def fault(self, number, name, /, **arguments):
+        """What a call that fails tells the model."""
+        self.send(call(number, name, **arguments))
+        result = self.answer(number)["result"]
+        assert result.get("isError"), result
+        return result["content"][0]["text"]
+
     def worker(self, number, name, /, **arguments):
         """Makes a call and says who answered it."""
         self.send(call(number, name, **arguments))
