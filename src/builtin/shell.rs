@@ -91,7 +91,7 @@ impl Builtin for Bash {
             None => launch,
         };
         let (most, tail) = (call.max_output, call.max_output / 2);
-        let program = Once { launch, input: Vec::new(), limit, most, tail, grace: GRACE };
+        let program = Once { launch, input: Vec::new(), limit, most, tail, grace: GRACE, limits: call.limits };
         let on_line = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
         let not_started = |error| self.0.not_started(&folder, &error, Code::CommandNotFound);
         let done = once(program, on_line).await.map_err(not_started)?;
@@ -114,6 +114,12 @@ fn result(done: Done, max_output: usize) -> Result<Ran, Fault> {
             }
             stderr.push_str(TIMED_OUT);
             -1
+        }
+        End::Excess(excess) => {
+            let message = format!("the command {}, so it was stopped", excess.said());
+            let stderr = Some(stderr).filter(|text| !text.is_empty());
+            let details = Details { stderr, missing: Some(excess.into()), ..Details::default() };
+            return Err(Fault::new(Code::ResourceExhausted, message).with(details));
         }
         End::TooMuch => {
             let message = format!(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Builtins, Call, Roots, Unregistered};
 use crate::outcome::{Code, Fault};
 use crate::pool::NoopListener;
-use crate::process::EnvFilter;
+use crate::process::{EnvFilter, UsageLimits};
 
 /// Tools over a temporary folder.
 pub(super) struct Bench {
@@ -45,6 +45,7 @@ impl Bench {
             new_privileges: false,
             walls: None,
             launcher: None,
+            limits: UsageLimits::default(),
             env_filter: EnvFilter::of(std::sync::Arc::new(crate::config::Environment::of_process())),
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(NoopListener),

@@ -24,7 +24,7 @@ use crate::discovery::{Function, JsonSchema as SchemaText, Role};
 use crate::outcome::{Code, Details, Fault, wrapped_schema};
 use crate::pool::Listener;
 use crate::process::{
-    CommandLauncher, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, Walls, once, without_thread,
+    CommandLauncher, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, UsageLimits, Walls, once, without_thread,
 };
 use crate::protocol::{HostMethod, TraceContext};
 use crate::threads::blocking;
@@ -203,6 +203,8 @@ pub struct Call {
     pub new_privileges: bool,
     /// What commands that it runs may reach, if that is limited.
     pub walls: Option<Arc<Walls>>,
+    /// How much each command that it runs may use.
+    pub limits: UsageLimits,
     /// The command that starts commands that it runs, if the operator has one.
     pub launcher: Option<Arc<CommandLauncher>>,
     /// The variables of hostler's environment that programs it starts do not get.
@@ -331,7 +333,15 @@ impl Call {
     pub(super) async fn output_of(&self, name: &str, words: &[&str], limit: Duration, most: usize) -> Option<String> {
         let launch = Launch::new(self.find_program(name)?).args(words).envs(self.env());
         let launch = launch.within_that_of(self.env_filter.environment());
-        let program = Once { launch, input: Vec::new(), limit, most, tail: USUAL_TAIL, grace: Grace::NONE };
+        let program = Once {
+            launch,
+            input: Vec::new(),
+            limit,
+            most,
+            tail: USUAL_TAIL,
+            grace: Grace::NONE,
+            limits: UsageLimits::default(),
+        };
         let done = once(program, |_, _| {}).await.ok()?;
         let is_whole = done.end == End::Exit(Exit::Code(0)) && !done.stdout.is_empty();
         is_whole.then(|| String::from_utf8_lossy(&done.stdout).into_owned())

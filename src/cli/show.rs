@@ -83,12 +83,13 @@ fn has_effect(tool: &Tool, setting: &str) -> bool {
             !is_without_effect && (setting == "launcher" && has_command || !["launcher", "pass_env"].contains(&setting))
         }
         Serving::EachCall => {
-            let of_processes = ["cwd", "env", "protocol", "new_privileges", "sandbox"];
+            let of_processes = ["cwd", "env", "protocol", "new_privileges", "sandbox", "max_memory", "max_cpu"];
             OF_ALL.contains(&setting) || of_processes.contains(&setting) || setting == "launcher" && has_command
         }
         // Of what runs inside hostler, only commands have a sandbox.
         Serving::Inside => {
-            let is_of_commands = setting == "sandbox" || setting == "launcher" && has_command;
+            let is_of_commands =
+                ["sandbox", "max_memory", "max_cpu"].contains(&setting) || setting == "launcher" && has_command;
             let is_of_commands = tool.name == "bash" && is_of_commands;
             OF_ALL.contains(&setting) || setting == "new_privileges" || is_of_commands
         }

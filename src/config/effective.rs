@@ -42,6 +42,8 @@ pub struct EffectiveTool {
     pub max_rss: Option<Setting<ByteCount>>,
     /// The most memory a worker may use; `None` for no limit.
     pub max_memory: Option<Setting<ByteCount>>,
+    /// The most processor time a call may use.
+    pub max_cpu: Option<Setting<Duration>>,
     /// The effect of repeating a call.
     pub effects: Setting<Effects>,
     /// The secrets it may receive.
@@ -142,6 +144,7 @@ impl Config {
             max_lifetime: layer.max_lifetime,
             max_rss: layer.max_rss,
             max_memory: layer.max_memory,
+            max_cpu: layer.max_cpu,
             effects: or(layer.effects, Effects::Once),
             secrets: or(layer.secrets, Vec::new()),
             redact_results: or(layer.redact_results, false),
@@ -267,6 +270,7 @@ impl EffectiveTool {
             limit("max_lifetime", self.max_lifetime.as_ref(), time),
             limit("max_rss", self.max_rss.as_ref(), size),
             limit("max_memory", self.max_memory.as_ref(), size),
+            limit("max_cpu", self.max_cpu.as_ref(), time),
             row("effects", &function.effects, function.effects.value.word().to_owned()),
             row("validate", &function.validate, function.validate.value.to_string()),
             row("journal", &self.journal, self.journal.value.word().to_owned()),

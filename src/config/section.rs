@@ -236,12 +236,13 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 22] = [
+const TOOL_KEYS: [&str; 23] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
     "idle_timeout",
     "max_queue",
+    "max_cpu",
     "max_memory",
     "max_workers",
     "concurrency",

@@ -160,6 +160,9 @@ pub struct ToolLayer {
     /// The memory after a call from which on a worker is replaced.
     #[serde(skip)]
     pub max_rss: Option<Setting<ByteCount>>,
+    /// The most processor time a call may use.
+    #[serde(skip)]
+    pub max_cpu: Option<Setting<Duration>>,
     /// The most memory a worker may use.
     #[serde(skip)]
     pub max_memory: Option<Setting<ByteCount>>,
@@ -270,6 +273,7 @@ impl ToolLayer {
             max_calls: section.take_as("max_calls", count),
             max_lifetime: section.take_as("max_lifetime", limit),
             max_rss: section.take_as("max_rss", memory),
+            max_cpu: section.take_as("max_cpu", limit),
             max_memory: section.take_as("max_memory", memory),
             large: section.take("large"),
             share: section.take("share"),
@@ -304,6 +308,7 @@ impl ToolLayer {
             max_calls: over.max_calls.or(self.max_calls),
             max_lifetime: over.max_lifetime.or(self.max_lifetime),
             max_rss: over.max_rss.or(self.max_rss),
+            max_cpu: over.max_cpu.or(self.max_cpu),
             max_memory: over.max_memory.or(self.max_memory),
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),

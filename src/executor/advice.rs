@@ -31,6 +31,9 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
                 "A launcher that mounts something needs `new_privileges = true` under [tool.{}] in hostler.toml",
                 entry.file.pack
             )),
+            (_, Some(Missing::ProcessorTime)) => entry.settings.max_cpu.as_ref().map(|limit| {
+                format!("Compute less in one call, or raise its `max_cpu` {}", where_to_set(&limit.origin))
+            }),
             (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
             _ => None,
         };

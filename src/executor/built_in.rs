@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use super::admission::Admission;
+use super::makers::usage_limits;
 use super::pooled::Invocation;
 use super::seat::Seat;
 use super::walls::walls_of;
@@ -94,6 +95,7 @@ impl BuiltIns {
             new_privileges,
             walls,
             launcher,
+            limits: usage_limits(&tool.entry),
             env_filter,
             secrets,
             listener,

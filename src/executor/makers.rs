@@ -20,7 +20,7 @@ use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
-use crate::process::{EnvFilter, worker_environment};
+use crate::process::{EnvFilter, UsageLimits, worker_environment};
 use crate::protocol::HostMethod;
 use crate::registry::{FileEntry, Registry, Serving};
 use crate::secrets::CREDENTIALS;
@@ -50,7 +50,7 @@ impl Makers {
         identity.add("settings", format!("{:?} {:?}", rules(entry), entry.serving()));
         identity.add("pack", &spec.pack);
         identity.add("host_access", format!("{:?}", spec.host));
-        identity.add("settings", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
+        identity.add("settings", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.limits));
         identity.add("new_privileges", format!("{:?}", spec.new_privileges));
         identity.add("sandbox", format!("{:?}", spec.walls));
         identity.add("launcher", format!("{:?} {:?}", settings.launcher.value, spec.launcher));
@@ -116,7 +116,7 @@ impl Makers {
             was_asked: Arc::default(),
             startup_timeout: settings.startup_timeout.value,
             startup_timeout_place: advice::where_to_set_for(entry, &settings.startup_timeout.origin),
-            max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
+            limits: usage_limits(entry),
             new_privileges: settings.new_privileges.value,
             walls: walls_of(entry, self.env_filter.environment()),
             launcher: entry.launcher(self.env_filter.environment()),
@@ -178,6 +178,15 @@ pub(super) fn directory_of(entry: &FileEntry, environment: &Environment) -> Opti
     match entry.settings.cwd.value {
         WorkingDirectory::Session => environment.directory().map(Path::to_owned),
         WorkingDirectory::Tool => entry.file.path.parent().map(Path::to_owned),
+    }
+}
+
+/// How much a worker, or the process of a call, may use.
+pub(super) fn usage_limits(entry: &FileEntry) -> UsageLimits {
+    let settings = &entry.settings;
+    UsageLimits {
+        memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
+        processor: settings.max_cpu.as_ref().map(|limit| limit.value),
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::admission::Admission;
-use super::makers::directory_of;
+use super::makers::{directory_of, usage_limits};
 use super::pooled::Invocation;
 use super::walls::walls_of;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
-use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
+use crate::process::{Done, End, EnvFilter, Excess, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
 use crate::protocol::TraceContext;
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
@@ -58,6 +58,7 @@ impl OneShots {
             most: max_output,
             tail: USUAL_TAIL,
             grace: GRACE,
+            limits: usage_limits(&tool.entry),
         };
         // Standard output is the result and is not forwarded.
         let hear = |stream: Stream, line: &str| match stream {
@@ -85,6 +86,7 @@ impl OneShots {
             End::Exit(exit) => Err(ended(&tool.name, exit, &done)),
             End::TimeOver => Err(too_long(&tool.name, invocation.timeout, &done)),
             End::TooMuch => Err(too_much(&tool.name, max_output, &done)),
+            End::Excess(excess) => Err(excessive(&tool.name, excess, &done)),
         }
     }
 
@@ -152,6 +154,11 @@ fn ended(tool: &str, exit: Exit, done: &Done) -> Fault {
 fn too_long(tool: &str, timeout: Duration, done: &Done) -> Fault {
     let message = format!("{tool} did not answer in {}; its process was stopped", humantime::format_duration(timeout));
     Fault::new(Code::ToolTimeout, message).with(details(done))
+}
+
+fn excessive(tool: &str, excess: Excess, done: &Done) -> Fault {
+    let message = format!("{tool} {}, so it was stopped", excess.said());
+    Fault::new(Code::ResourceExhausted, message).with(Details { missing: Some(excess.into()), ..details(done) })
 }
 
 fn too_much(tool: &str, max_output: usize, done: &Done) -> Fault {

@@ -121,6 +121,8 @@ pub enum Missing {
     Variable(String),
     /// Memory.
     Memory,
+    /// Processor time.
+    ProcessorTime,
 }
 
 impl Fault {

@@ -12,7 +12,7 @@ use crate::process::Grace;
 use crate::worker::{self, Control, EventSender, StartNotes, died_fault, held_up_fault, timeout_fault};
 
 /// The request id of a ping; calls are numbered from 1.
-pub(super) const PING: CallId = CallId(0);
+pub(super) const PING: CallId = CallId(worker::PING_ID);
 
 impl Actor {
     /// What workers keep for a session ends with it.
@@ -67,7 +67,7 @@ impl Actor {
             }
             Effect::Ping(worker) => {
                 if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
-                    handle.writer.ping(PING.0);
+                    handle.writer.ping();
                 }
             }
             Effect::Stop { worker, mode } => self.stop(worker, mode),

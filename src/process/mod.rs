@@ -37,6 +37,7 @@ mod stray;
 mod sweep;
 mod table;
 mod trim;
+mod usage;
 #[cfg(not(target_os = "linux"))]
 mod unshared;
 mod walls;
@@ -71,4 +72,5 @@ pub use table::{processor_time, resident, resident_alone, started};
 pub use trim::{keep_trimmed, release_text};
 #[cfg(not(target_os = "linux"))]
 pub use unshared::{Peer, SharedMemory, own_inheritance, reset_oom_score};
+pub use usage::{CallCount, Excess, UsageLimits, exceeded};
 pub use walls::{Layer as WallLayer, Own, Walls, can_record, layers as wall_layers, private_folders_removed};

@@ -14,6 +14,7 @@ use super::keeper;
 use super::ladder::{Grace, stop};
 use super::launch::spawn_when_written;
 use super::launch::{Launch, SpawnError};
+use super::usage::{CallCount, Excess, UsageLimits, exceeded};
 
 /// A program to run once.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Once {
     pub tail: usize,
     /// How to stop it.
     pub grace: Grace,
+    /// How much it may use.
+    pub limits: UsageLimits,
 }
 
 /// An output stream.
@@ -77,6 +80,8 @@ pub enum End {
     TimeOver,
     /// Stopped because it wrote too much.
     TooMuch,
+    /// Stopped because it used more than it may.
+    Excess(Excess),
 }
 
 /// How much of standard error to keep when it only explains a failure, in bytes.
@@ -125,7 +130,8 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
                 }
             )
         };
-        tokio::pin!(reading);
+        let exceeded = exceeded(pid, once.limits, CallCount::of_one(), 1);
+        tokio::pin!(reading, exceeded);
         let mut all_is_read = false;
         let end = loop {
             tokio::select! {
@@ -135,6 +141,7 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
                 },
                 exit = child.exited() => break End::Exit(exit),
                 () = tokio::time::sleep_until(deadline) => break End::TimeOver,
+                excess = &mut exceeded => break End::Excess(excess),
             }
         };
         if let End::Exit(_) = end {
@@ -229,6 +236,7 @@ mod tests {
             most: 1000,
             tail: USUAL_TAIL,
             grace: Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(100) },
+            limits: UsageLimits::default(),
         }
     }
 

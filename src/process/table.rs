@@ -3,7 +3,7 @@
 //! Everything read here may be outdated at once; callers that kill open a pidfd first and check again.
 
 use std::collections::HashSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
@@ -212,16 +212,62 @@ pub fn resident(pid: u32) -> Option<usize> {
 /// Seconds of processor time of a process; children count once it has waited for them.
 #[cfg(target_os = "linux")]
 pub fn processor_time(pid: u32) -> Option<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    time_in(&format!("/proc/{pid}/stat"), 11..15).map(|time| time.as_secs_f64())
+}
+
+/// The sum of some of the times in a file like `/proc/PID/stat`.
+#[cfg(target_os = "linux")]
+fn time_in(stat: &str, fields: std::ops::Range<usize>) -> Option<Duration> {
+    let text = std::fs::read_to_string(stat).ok()?;
     // The name may contain blanks and parentheses.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: f64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<f64>().ok()).sum();
-    Some(ticks / f64::from(u32::try_from(rustix::param::clock_ticks_per_second()).ok()?))
+    let all: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u64 = all.get(fields)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_micros(ticks * 1_000_000 / rustix::param::clock_ticks_per_second()))
+}
+
+/// The processor time of a process and everything below it, also of children that it has waited for. `None` if it has exited or this
+/// system does not show it.
+#[cfg(target_os = "linux")]
+pub fn processor_time_below(pid: u32) -> Option<Duration> {
+    let of = |pid: u32| time_in(&format!("/proc/{pid}/stat"), 11..15);
+    let own = of(pid)?;
+    let below = Pid::from_raw(pid.cast_signed()).map(|pid| descendants(pid, &[], None)).unwrap_or_default();
+    Some(
+        below
+            .into_iter()
+            .filter_map(|(pid, _)| of(pid.as_raw_pid().cast_unsigned()))
+            .fold(own, Duration::saturating_add),
+    )
+}
+
+/// The processor times of the threads of a process whose names begin like this.
+#[cfg(target_os = "linux")]
+pub fn thread_times(pid: u32, begin: &str) -> Vec<(String, Duration)> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let named = threads.filter_map(|thread| {
+        let name = std::fs::read_to_string(thread.path().join("comm")).ok()?;
+        let name = name.trim_end().to_owned();
+        name.starts_with(begin).then_some(())?;
+        Some((name, time_in(thread.path().join("stat").to_str()?, 11..13)?))
+    });
+    named.collect()
 }
 
 #[cfg(not(target_os = "linux"))]
 pub fn processor_time(_: u32) -> Option<f64> {
     None
+}
+
+/// Unavailable on this system.
+#[cfg(not(target_os = "linux"))]
+pub fn processor_time_below(_: u32) -> Option<Duration> {
+    None
+}
+
+/// Unavailable on this system.
+#[cfg(not(target_os = "linux"))]
+pub fn thread_times(_: u32, _: &str) -> Vec<(String, Duration)> {
+    Vec::new()
 }
 
 /// Resident bytes of a process and its descendants: unavailable on this system.

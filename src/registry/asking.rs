@@ -15,8 +15,8 @@ use crate::config::origin::Diagnosis;
 use crate::config::sandbox::Sandbox;
 use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{
-    CommandLauncher, Done, End, EnvFilter, Exit, Grace, Launch, NoLauncher, Once, Own, USUAL_TAIL, Walls, cannot_run,
-    last_word, limit_behind, once,
+    CommandLauncher, Done, End, EnvFilter, Exit, Grace, Launch, NoLauncher, Once, Own, USUAL_TAIL, UsageLimits, Walls,
+    cannot_run, last_word, limit_behind, once,
 };
 use crate::telemetry::{carried, spawn};
 use crate::threads::blocking_or_here;
@@ -166,8 +166,15 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
         },
         None => launch,
     };
-    let program =
-        Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
+    let program = Once {
+        launch,
+        input: Vec::new(),
+        limit: asks.limit,
+        most: MOST,
+        tail: USUAL_TAIL,
+        grace: Grace::NONE,
+        limits: UsageLimits::default(),
+    };
     let done = match once(program, |_, _| {}).await {
         Ok(done) => done,
         Err(error) => {
@@ -185,7 +192,8 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
             let reason = Diagnosis::new("`--schema` prints more than 1 MB", "make it print the schema alone");
             Some(Answer::Failed(reason))
         }
-        End::TimeOver => None,
+        // It has no limits but its time.
+        End::TimeOver | End::Excess(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::SecretText;
 use super::unreadable::Unreadable;
 use crate::config::Environment;
-use crate::process::{End, Exit, Finished, Grace, Launch, Once, limit_behind, once, run};
+use crate::process::{End, Exit, Finished, Grace, Launch, Once, UsageLimits, limit_behind, once, run};
 
 /// The time limit of a command.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
@@ -74,7 +74,15 @@ pub async fn store_in_keyring(
     let words = ["store", "--label", &label, "service", service, "username", account].map(str::to_owned);
     let launch = launch("secret-tool", &words, environment, INSTALL)?;
     let input = value.as_bytes().to_vec();
-    let program = Once { launch, input, limit: KEYRING_LIMIT, most: 4096, tail: 4096, grace: GRACE };
+    let program = Once {
+        launch,
+        input,
+        limit: KEYRING_LIMIT,
+        most: 4096,
+        tail: 4096,
+        grace: GRACE,
+        limits: UsageLimits::default(),
+    };
     let done = once(program, |_, _| {}).await.map_err(|error| Unreadable::new(error.to_string(), NO_KEYRING))?;
     if done.end == End::Exit(Exit::Code(0)) {
         return Ok(());

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::stack::Stack;
-use super::task::{Excess, installed};
+use super::task::installed;
 use super::writer::{MOST_REQUESTS, MOST_UNREAD};
-use crate::outcome::{Code, Details, Fault, Missing};
-use crate::process::Exit;
+use crate::outcome::{Code, Details, Fault};
+use crate::process::{Excess, Exit};
 
 /// How a worker's process ended.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct Death {
     pub stderr: Option<String>,
     /// The stack its interpreter printed, at the crash or at an earlier interruption.
     pub stack: Stack,
-    /// The memory limit that it exceeded, if hostler killed it for that.
+    /// The limit that it exceeded, if hostler killed it for that.
     pub excess: Option<Excess>,
     /// Its peak memory, in bytes.
     pub peak_memory: Option<usize>,
@@ -69,7 +69,10 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
     };
     if let Some(excess) = death.excess {
         // The caller adds where the limit is set.
-        return memory_fault(tool, excess).with(Details { missing: Some(Missing::Memory), ..details });
+        let is_of_several = beside > 0 && matches!(excess, Excess::Processor { .. });
+        let who = if is_of_several { format!("a call in the worker of {tool}") } else { tool.to_owned() };
+        let text = format!("{who} {}, so its worker was stopped; the next call starts a new one", excess.said());
+        return Fault::new(Code::ResourceExhausted, text).with(Details { missing: Some(excess.into()), ..details });
     }
     let fault = match (death.exit, signal) {
         _ if death.broke == Some(Broke::TooManyRequests) => Fault::new(
@@ -140,15 +143,6 @@ pub fn held_up_fault(tool: &str) -> Fault {
          others. Retry this call; if it happens often, remove `concurrency` from its settings"
     );
     Fault::new(Code::ToolCrashed, message)
-}
-
-fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {
-    let message = format!(
-        "{tool} held {} MB of memory and its limit is {} MB, so its worker was stopped; the next call starts a new one",
-        held / 1_000_000,
-        limit / 1_000_000
-    );
-    Fault::new(Code::ResourceExhausted, message)
 }
 
 /// The fault of a call that exceeded its time limit.

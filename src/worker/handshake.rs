@@ -17,7 +17,7 @@ use super::reader::LinkReader;
 use super::stack::Stack;
 use super::stderr::{self, Tail};
 use super::task::{Interruption, Signals, WorkerTask};
-use super::writer::LinkWriter;
+use super::writer::{LinkWriter, PING_ID};
 use crate::environment::{Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Child, PipeEnd, Tracked, started};
@@ -193,9 +193,13 @@ impl Handshake {
         let (control, orders) = mpsc::unbounded_channel();
         let events = self.events.clone();
         let Support { lease, described, launched } = self.support;
+        let calls = writer.calls();
         let reader = tokio::spawn(async move {
             let _in_use = lease;
             while let Ok(Some(item)) = reader.next().await {
+                if is_answer(&item) {
+                    calls.has_answer();
+                }
                 if let (WorkerEvent::Frame(Incoming::Reply { .. }), Some(unread)) = (&item, &unread) {
                     unread.read().await;
                 }
@@ -227,10 +231,21 @@ impl Handshake {
             deaf: writer.broken(),
             overwhelmed: writer.overwhelmed(),
             broke: None,
-            memory_limit: self.spec.max_memory,
+            limits: self.spec.limits,
+            calls: writer.calls(),
+            concurrency: self.spec.concurrency,
         };
         tokio::spawn(task.live());
         let process_started = started(pid);
         WorkerHandle { pid, process_started, writer, control, stack: self.stack, ends_by_interruption, sessions: None }
+    }
+}
+
+/// Whether it is the answer to a call, not to a ping.
+fn is_answer(item: &WorkerEvent) -> bool {
+    match item {
+        WorkerEvent::Frame(Incoming::Reply { id, .. }) => *id != PING_ID,
+        WorkerEvent::Oversized { id, .. } => id.is_some(),
+        _ => false,
     }
 }

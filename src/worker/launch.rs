@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::events::{EventSender, WorkerHandle};
 use crate::outcome::Fault;
-use crate::process::{CommandLauncher, Walls};
+use crate::process::{CommandLauncher, UsageLimits, Walls};
 use crate::protocol::{HostMethod, WireError};
 use crate::secrets::Lease;
 
@@ -106,8 +106,8 @@ pub struct WorkerSpec {
     pub startup_timeout: Duration,
     /// Where that limit is set.
     pub startup_timeout_place: String,
-    /// The memory limit in bytes, including its children.
-    pub max_memory: Option<usize>,
+    /// How much it and its children may use.
+    pub limits: UsageLimits,
     /// Whether it may gain privileges.
     pub new_privileges: bool,
     /// What it may reach, if that is limited.

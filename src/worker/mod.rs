@@ -32,3 +32,4 @@ pub use stack::Stack;
 #[cfg(test)]
 pub use writer::LinkWriter;
 pub use writer::OpenRequest;
+pub use writer::PING_ID;

@@ -13,7 +13,7 @@ use super::death::{Broke, Death};
 use super::events::{Control, EventSender, WorkerEvent};
 use super::stack::Stack;
 use super::stderr::Tail;
-use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, keeper, resident, stop};
+use crate::process::{CallCount, Child, Excess, Exit, Grace, PipeEnd, Tracked, UsageLimits, exceeded, keeper, stop};
 use crate::protocol::HelloReply;
 
 /// How long a launcher may outlive its interpreter.
@@ -82,8 +82,12 @@ pub(super) struct WorkerTask {
     pub tail: Arc<Mutex<Tail>>,
     /// The stack that its interpreter printed as it died.
     pub stack: Arc<Mutex<Stack>>,
-    /// Its memory limit, in bytes.
-    pub memory_limit: Option<usize>,
+    /// How much it may use.
+    pub limits: UsageLimits,
+    /// How many calls it was sent and has answered.
+    pub calls: Arc<CallCount>,
+    /// How many it runs at once.
+    pub concurrency: usize,
     /// Its standard input and output, if a launcher holds them open too.
     pub held: [Option<PipeEnd>; 2],
     /// Notified when it closed its standard input and there is something to read.
@@ -109,7 +113,7 @@ async fn closed([input, output]: [Option<PipeEnd>; 2], interpreter: u32) {
 impl WorkerTask {
     /// Runs until the process is dead, then reports its death.
     pub(super) async fn live(mut self) {
-        let (exit, excess) = self.within_memory().await;
+        let (exit, excess) = self.within_limits().await;
         keeper::unless_over().await;
         self.child.clean_up();
         // A tool that called setsid has left the group and must not survive.
@@ -139,9 +143,10 @@ impl WorkerTask {
         if self.is_launched && !stack.tells_exit() { exit.behind_launcher() } else { exit }
     }
 
-    /// Runs until death or until the memory limit is exceeded.
-    async fn within_memory(&mut self) -> (Exit, Option<Excess>) {
-        let exceeded = exceeded(self.interpreter.pid(), self.memory_limit);
+    /// Runs until death or until a limit is exceeded.
+    async fn within_limits(&mut self) -> (Exit, Option<Excess>) {
+        let calls = Arc::clone(&self.calls);
+        let exceeded = exceeded(self.interpreter.pid(), self.limits, calls, self.concurrency);
         let excess = tokio::select! {
             exit = self.until_death() => return (exit, None),
             excess = exceeded => excess,
@@ -223,18 +228,6 @@ impl WorkerTask {
     }
 }
 
-/// The interval. A tool fills about a gigabyte of memory per second.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// A worker's excess over its memory limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Excess {
-    /// Its memory in bytes, including its children.
-    pub held: usize,
-    /// Its limit.
-    pub limit: usize,
-}
-
 /// The memory available to all processes in bytes: the machine's, or the container's limit.
 pub(super) fn installed() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -243,17 +236,4 @@ pub(super) fn installed() -> Option<usize> {
     let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let most = container.and_then(|text| text.trim().parse::<usize>().ok());
     Some(most.map_or(total, |most| most.min(total)))
-}
-
-/// Waits until a process exceeds its limit; forever if it has none.
-pub(super) async fn exceeded(pid: u32, limit: Option<usize>) -> Excess {
-    let Some(limit) = limit else { return std::future::pending().await };
-    let mut ticks = tokio::time::interval(LOOK);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        if let Some(held) = resident(pid).filter(|held| *held > limit) {
-            return Excess { held, limit };
-        }
-    }
 }

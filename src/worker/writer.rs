@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use super::codec::Codec;
-use crate::process::{Barrier, Outbox, Writer};
+use crate::process::{Barrier, CallCount, Outbox, Writer};
 use crate::protocol::{CallFrame, WireError};
 
 /// Writes frames to a worker, in order. Dropping the last writer closes the worker's standard input.
@@ -22,7 +22,11 @@ pub struct LinkWriter {
     /// Locked only briefly, by requests and their replies alone.
     asked: Arc<Mutex<Asked>>,
     overwhelmed: Arc<Notify>,
+    calls: Arc<CallCount>,
 }
+
+/// The id of pings, which no call has.
+pub const PING_ID: u64 = 0;
 
 /// Requests of a worker without an answer, and replies that it has not read.
 #[derive(Debug, Default)]
@@ -83,7 +87,13 @@ impl Drop for OpenRequest {
 impl LinkWriter {
     /// Writes to a worker's standard input.
     pub(super) fn new(pipe: Writer, codec: Codec) -> Self {
-        Self { frames: Outbox::new(pipe), codec, asked: Arc::default(), overwhelmed: Arc::default() }
+        Self {
+            frames: Outbox::new(pipe),
+            codec,
+            asked: Arc::default(),
+            overwhelmed: Arc::default(),
+            calls: Arc::default(),
+        }
     }
 
     /// From now on, this comes before every write.
@@ -128,7 +138,13 @@ impl LinkWriter {
     /// Sends a call: immediately to an idle worker, otherwise together with what else is queued.
     pub fn call(&self, call: &CallFrame<'_>, is_idle: bool) {
         let frame = self.codec.call(call);
+        self.calls.sends();
         if is_idle { self.frames.send_now(&frame) } else { self.frames.send(&frame) }
+    }
+
+    /// How many calls were sent and answered.
+    pub(super) fn calls(&self) -> Arc<CallCount> {
+        Arc::clone(&self.calls)
     }
 
     /// Cancels a call.
@@ -164,8 +180,8 @@ impl LinkWriter {
     }
 
     /// Sends a ping.
-    pub fn ping(&self, id: u64) {
-        self.send_if(self.codec.ping(id));
+    pub fn ping(&self) {
+        self.send_if(self.codec.ping(PING_ID));
     }
 
     /// Asks the worker to exit after its calls.

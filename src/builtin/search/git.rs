@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, UsageLimits, once};
 
 /// The time limit of git.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -239,8 +239,15 @@ impl Repository {
             .args(words)
             .envs(self.env.iter().cloned().collect())
             .within(self.folder.clone());
-        let program =
-            Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
+        let program = Once {
+            launch,
+            input: Vec::new(),
+            limit: LIMIT,
+            most: MOST,
+            tail: USUAL_TAIL,
+            grace: Grace::NONE,
+            limits: UsageLimits::default(),
+        };
         let not_started = |error| self.roots.not_started(&self.folder, &error, Code::SystemError);
         once(program, |_, _| {}).await.map_err(not_started)
     }
@@ -267,7 +274,7 @@ fn failed(done: &Done) -> Fault {
             let line = done.stderr.lines().find(|line| !line.trim().is_empty());
             line.map_or_else(|| format!("it ended with {exit}"), |line| line.trim_start_matches("fatal: ").to_owned())
         }
-        End::TimeOver => format!("it did not end within {}", humantime::format_duration(LIMIT)),
+        End::TimeOver | End::Excess(_) => format!("it did not end within {}", humantime::format_duration(LIMIT)),
         End::TooMuch => "its output is too long".to_owned(),
     };
     Fault::new(Code::ToolError, format!("git failed: {why}"))
