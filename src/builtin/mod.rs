@@ -10,6 +10,7 @@ mod system;
 #[cfg(test)]
 mod testing;
 mod tool;
+pub(crate) mod walled;
 mod web;
 
 use std::collections::BTreeMap;
@@ -19,24 +20,26 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::config::Config;
+use crate::config::builtin::BuiltinSettings;
 use crate::discovery::ToolFile;
 use crate::outcome::{Code, Fault};
 use crate::pep723::is_identifier;
+pub(crate) use roots::BY_OWNER;
 use roots::here;
 pub use roots::{Located, Roots};
 pub(crate) use tool::Asks;
 pub use tool::{About, Builtin, Call, LookUp, Stop};
 use tool::{AnyBuiltin, Running};
 
-/// Adds all of hostler's own tools.
-fn own(config: &Config, tools: &mut Builtins) {
-    let folders = config.builtin.roots.as_ref().map(|roots| roots.value.clone()).unwrap_or_default();
+/// Adds all of hostler's own tools. Those of the web use this proxy, if there is one.
+fn own(settings: &BuiltinSettings, proxy: Option<&str>, tools: &mut Builtins) {
+    let folders = settings.roots.as_ref().map(|roots| roots.value.clone()).unwrap_or_default();
     let roots = Roots::new(folders);
     let added = files::add(tools, &roots)
         .and_then(|()| search::add(tools, &roots))
         .and_then(|()| shell::add(tools, &roots))
         .and_then(|()| system::add(tools))
-        .and_then(|()| web::add(tools, config))
+        .and_then(|()| web::add(tools, settings, proxy))
         .and_then(|()| host::add(tools));
     // A test checks that no name is used twice.
     debug_assert!(added.is_ok(), "{added:?}");
@@ -68,8 +71,13 @@ impl Builtins {
 
     /// All of hostler's own, enabled or not.
     pub fn every(config: &Config) -> Self {
+        Self::within(&config.builtin, None)
+    }
+
+    /// The same with these settings, where the network is reached through this proxy, if there is one.
+    pub(crate) fn within(settings: &BuiltinSettings, proxy: Option<&str>) -> Self {
         let mut tools = Self::default();
-        own(config, &mut tools);
+        own(settings, proxy, &mut tools);
         tools
     }
 

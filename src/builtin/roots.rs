@@ -18,6 +18,9 @@ use super::{About, Builtin, Call, Stop};
 use crate::outcome::{Code, Fault};
 use crate::process::{SpawnError, limit_behind};
 
+/// What is said of a file that the system does not open.
+pub(crate) const BY_OWNER: &str = "; its owner can allow it with `chmod`";
+
 /// The default path of tools: the first root.
 pub(super) fn here() -> String {
     ".".to_owned()
@@ -119,10 +122,9 @@ impl Roots {
             ),
             // cap-std reports a path that leads outside without a system error.
             ErrorKind::PermissionDenied if error.raw_os_error().is_none() => self.outside(path),
-            ErrorKind::PermissionDenied => Fault::new(
-                Code::PermissionDenied,
-                format!("cannot open {shown}: {error}; its owner can allow it with `chmod`"),
-            ),
+            ErrorKind::PermissionDenied => {
+                Fault::new(Code::PermissionDenied, format!("cannot open {shown}: {error}{BY_OWNER}"))
+            }
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::new(
                 Code::ResourceExhausted,
                 format!("no space left for {shown}: {error}; free some, or write elsewhere"),

@@ -11,11 +11,12 @@ use super::options::Builtin;
 use super::show;
 use super::style::{self, Refusal};
 use crate::builtin::Builtins;
+use crate::builtin::walled::{self, SentAnswer};
 use crate::call::CallRequest;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
 use crate::config::origin::Setting;
 use crate::config::section::nearest;
-use crate::config::{Config, ConfigOptions};
+use crate::config::{Config, ConfigOptions, Environment};
 use crate::outcome::{Code, Fault};
 use crate::registry::Tool;
 use crate::runtime::Workspace;
@@ -59,6 +60,18 @@ pub(super) async fn run(args: &Builtin, wanted: &ConfigOptions, directory: &Path
     let catalogue = app.calls.registry.catalogue();
     let tool = catalogue.resolve(name).map_err(|reason| show::missing(name, reason))?;
     style::answer_json(&schema(name, tool));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the call on standard input. This process has the walls of the tool's sandbox, and no configuration.
+pub(super) async fn in_sandbox(environment: Environment) -> Result<ExitCode, Refusal> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| Refusal::io("cannot read standard input", error))?;
+    let answer = match walled::read_call(&text) {
+        Ok(call) => call.answer(environment).await,
+        Err(fault) => SentAnswer::Fault(fault),
+    };
+    style::answer(&serde_json::to_string(&answer).map_err(|error| Refusal::new(error.to_string(), ""))?);
     Ok(ExitCode::SUCCESS)
 }
 

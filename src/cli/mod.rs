@@ -75,12 +75,18 @@ pub fn main(environment: Environment) -> ExitCode {
         ["HOSTLER_DIE_AT", "HOSTLER_SABOTAGE", "HOSTLER_STOP_AT"].map(|name| environment.text(name));
     process::arm(die_at, sabotage, stop_at);
     process::survive_notices();
+    process::is_hostler();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let mut options =
         Options::try_parse_from(builtin::words(std::env::args_os())).unwrap_or_else(|error| options::refuse(&error));
     if let Some(limit) = process::too_few_files() {
         return style::complain(style::SYSTEM, &limit.to_string());
+    }
+    if let Command::Builtin(args) = &options.command
+        && args.in_sandbox
+    {
+        return answered(in_runtime(builtin::in_sandbox(environment)).unwrap_or_else(|refusal| refusal.complain()));
     }
     let mut record = None;
     if let Command::Serve(args) = &options.command {

@@ -86,12 +86,15 @@ fn has_effect(tool: &Tool, setting: &str) -> bool {
             let of_processes = ["cwd", "env", "protocol", "new_privileges", "sandbox", "max_memory", "max_cpu"];
             OF_ALL.contains(&setting) || of_processes.contains(&setting) || setting == "launcher" && has_command
         }
-        // Of what runs inside hostler, only commands have a sandbox.
+        // Of what runs inside hostler, only commands and tools in a process of their own have a sandbox.
         Serving::Inside => {
-            let is_of_commands =
-                ["sandbox", "max_memory", "max_cpu"].contains(&setting) || setting == "launcher" && has_command;
-            let is_of_commands = tool.name == "bash" && is_of_commands;
-            OF_ALL.contains(&setting) || setting == "new_privileges" || is_of_commands
+            let (is_bash, has_process) = (tool.name == "bash", tool.entry.needs_process());
+            match setting {
+                "sandbox" | "max_memory" | "max_cpu" => is_bash || has_process,
+                "launcher" => is_bash && has_command,
+                "new_privileges" => true,
+                other => OF_ALL.contains(&other),
+            }
         }
     }
 }

@@ -346,6 +346,11 @@ impl Config {
         found
     }
 
+    /// Whether a pack has a sandbox of its own, under its name.
+    pub fn has_sandbox_of(&self, pack: &str) -> bool {
+        self.packs.get(pack).is_some_and(|own| !own.sandbox.is_empty())
+    }
+
     /// The tables of the categories that a pack and its functions are of, an empty one for none, and what says that it needs a sandbox. A
     /// category that the tool chose itself cannot widen what holds without one.
     fn governing(&self, pack: &str, header: Option<&ToolLayer>) -> (Vec<&[Setting<SandboxLayer>]>, Option<Origin>) {

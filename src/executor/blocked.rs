@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::config::hosts::{HostPattern, Hosts};
 use crate::config::origin::Origin;
 use crate::config::sandbox::{Network, Sandbox, Widening};
+use crate::discovery::Kind;
 use crate::egress::{AllowedHosts, CLOSED};
 use crate::outcome::{Blocked, Code, Fault};
 use crate::registry::FileEntry;
@@ -26,7 +27,8 @@ const NO_NETWORK: [&str; 4] =
 
 /// Completes a fault that a wall may have caused: names the wall, and says what would open it.
 pub(super) async fn complete(fault: &mut Fault, entry: &Arc<FileEntry>) {
-    let is_of_tool = matches!(fault.code, Code::ToolError | Code::ToolCrashed | Code::StartupFailed);
+    let is_built_in = entry.file.kind == Kind::Builtin && fault.code == Code::PermissionDenied;
+    let is_of_tool = is_built_in || matches!(fault.code, Code::ToolError | Code::ToolCrashed | Code::StartupFailed);
     let is_recorded = entry.config.recorder_of(&entry.file.pack).is_some();
     if is_recorded
         || !is_of_tool
@@ -141,6 +143,8 @@ fn path_after(text: &str, words: &str) -> Option<PathBuf> {
     let behind = text[at + words.len()..].strip_prefix(": '").and_then(|rest| rest.split('\'').next());
     let before = text[..at].lines().next_back().and_then(|line| line.strip_suffix(": "));
     let before = before.and_then(|line| line.rsplit(": ").next()).map(|word| word.trim_matches(['\'', '"']));
+    // As the built-in tools say it.
+    let before = before.map(|word| word.strip_prefix("cannot open ").unwrap_or(word));
     behind.or(before).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
@@ -154,7 +158,10 @@ fn closed_to<'s>(sandboxes: &'s [Sandbox], path: &Path, entry: &FileEntry) -> Op
         folders.iter().any(|folder| place.starts_with(folder.canonicalize().as_deref().unwrap_or(folder)))
     };
     let own = entry.file.path.canonicalize().ok();
-    let is_own = own.as_deref().and_then(Path::parent).is_some_and(|own| place.starts_with(own));
+    let is_own = match entry.file.kind {
+        Kind::Builtin => entry.config.builtin.roots.as_ref().is_some_and(|roots| is_in(&roots.value)),
+        _ => own.as_deref().and_then(Path::parent).is_some_and(|own| place.starts_with(own)),
+    };
     sandboxes.iter().filter(|sandbox| sandbox.read.is_some() || sandbox.write.is_some()).find_map(|sandbox| {
         let writes = sandbox.write.as_ref().is_none_or(|folders| is_in(folders));
         let reads = writes || is_own || sandbox.read.as_ref().is_none_or(|folders| is_in(folders));

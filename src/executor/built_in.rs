@@ -1,4 +1,5 @@
-//! Built-in tools: they run in hostler's own runtime, each in a task of its own, so that a panic fails only its call.
+//! Built-in tools: they run in hostler's own runtime, each in a task of its own, so that a panic fails only its call; or in a process, if they
+//! have a sandbox.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use super::admission::Admission;
+use super::apart;
 use super::makers::usage_limits;
 use super::pooled::Invocation;
 use super::seat::Seat;
@@ -40,9 +42,6 @@ impl BuiltIns {
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         // Those that it was accepted with, however long it waits.
         let tools = Arc::clone(&self.tools.read());
-        if let Some(fault) = without_process(tool) {
-            return Settled { ended: Err(fault), metadata: Metadata::default() };
-        }
         let work = async |invocation, seat| Settled {
             ended: self.run(&tools, tool, invocation, seat).await,
             metadata: Metadata::default(),
@@ -78,6 +77,9 @@ impl BuiltIns {
         invocation: Invocation,
         seat: Arc<Seat>,
     ) -> Result<Box<RawValue>, Fault> {
+        if tool.entry.needs_process() {
+            return apart::call(tool, invocation, &self.env_filter, &self.look_up(&tool.entry.config)).await;
+        }
         let Invocation { call_id, kwargs, timeout, listener, host, trace, .. } = invocation;
         let max_output = tool.entry.config.limits.max_output.value.0;
         let secrets = self.look_up(&tool.entry.config);
@@ -118,17 +120,6 @@ impl BuiltIns {
             Err(Fault::new(Code::SystemError, message))
         })
     }
-}
-
-/// Why a built-in tool is not called: it needs walls, which only processes can have, and it runs inside hostler.
-fn without_process(tool: &Tool) -> Option<Fault> {
-    let name = &tool.function().name;
-    let required = tool.entry.settings.sandbox.iter().find(|sandbox| sandbox.is_required && sandbox.limits_access())?;
-    let message = format!(
-        "Permission denied: {name} needs a sandbox ({}), and built-in tools run inside hostler; only the commands of `bash` run in one",
-        required.origin
-    );
-    (name != "bash").then(|| Fault::new(Code::PermissionDenied, message))
 }
 
 /// A task that is aborted on drop.

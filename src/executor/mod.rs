@@ -2,6 +2,7 @@
 //! other executables, and built-in tools inside hostler.
 
 mod advice;
+mod apart;
 mod blocked;
 mod built_in;
 mod identity;

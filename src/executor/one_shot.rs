@@ -156,7 +156,7 @@ fn too_long(tool: &str, timeout: Duration, done: &Done) -> Fault {
     Fault::new(Code::ToolTimeout, message).with(details(done))
 }
 
-fn excessive(tool: &str, excess: Excess, done: &Done) -> Fault {
+pub(super) fn excessive(tool: &str, excess: Excess, done: &Done) -> Fault {
     let message = format!("{tool} {}, so it was stopped", excess.said());
     Fault::new(Code::ResourceExhausted, message).with(Details { missing: Some(excess.into()), ..details(done) })
 }

@@ -6,6 +6,7 @@ use std::io::{self, PipeReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::setsid;
 
@@ -15,7 +16,7 @@ use super::keeper::fork;
 /// can be read until it closes both. The started process must [`detach`].
 pub fn start_detached(argument: &OsStr, variables: BTreeMap<OsString, OsString>) -> io::Result<PipeReader> {
     let (reader, writer) = io::pipe()?;
-    let mut command = Command::new(own_program()?);
+    let mut command = Command::new(this_program()?);
     command.arg0("hostler").arg(argument).env_clear().envs(variables).current_dir("/").process_group(0);
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut started = command.spawn()?;
@@ -36,6 +37,19 @@ pub fn detach() -> io::Result<()> {
 }
 
 /// Also after an update has replaced the file: the build that attaches and the one that it starts must be the same.
-fn own_program() -> io::Result<PathBuf> {
+fn this_program() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+/// Whether this program understands hostler's command line.
+static IS_HOSTLER: AtomicBool = AtomicBool::new(false);
+
+/// From now on, this program can be started again with hostler's commands. A program that embeds hostler has others.
+pub fn is_hostler() {
+    IS_HOSTLER.store(true, Ordering::Relaxed);
+}
+
+/// This program, if it is hostler.
+pub fn own_program() -> Option<PathBuf> {
+    IS_HOSTLER.load(Ordering::Relaxed).then(this_program)?.ok()
 }

@@ -46,7 +46,7 @@ pub use behind::{CommandLauncher, NoLauncher};
 pub use boot::{Moment, boot_id};
 pub use child::{Child, Tracked};
 pub use confinement::{gains_no_privileges, is_below_hostler, is_below_us, is_marked, own_confinement};
-pub use detached::{detach, start_detached};
+pub use detached::{detach, is_hostler, own_program, start_detached};
 pub use domain::is_supported as has_domains;
 pub use edges::{arm, edge, is_broken};
 pub use env_filter::EnvFilter;

@@ -22,6 +22,15 @@ impl FileEntry {
         }
     }
 
+    /// Whether a call of a built-in tool has to run in a process with walls: a sandbox is required, or set under its name. `bash` runs its
+    /// commands in such processes.
+    pub fn needs_process(&self) -> bool {
+        let pack = &self.file.pack;
+        let mut limiting = self.settings.sandbox.iter().filter(|sandbox| sandbox.limits_access());
+        let is_own = self.config.has_sandbox_of(pack);
+        self.file.kind == Kind::Builtin && pack != "bash" && limiting.any(|sandbox| is_own || sandbox.is_required)
+    }
+
     /// The operator's command that starts its processes, if there is one. While what they reach is recorded, hostler starts them itself.
     pub fn launcher(&self, environment: &Environment) -> Option<Arc<CommandLauncher>> {
         let settings = &self.settings;

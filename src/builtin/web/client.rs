@@ -11,18 +11,21 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use ureq::config::Config as Settings;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
-use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Error};
+use ureq::{Agent, Error, Proxy};
 
 use super::Allowed;
 use crate::builtin::Stop;
+use crate::egress::CLOSED;
 use crate::outcome::{Code, Fault};
 
 /// A client for the public internet and allowed private addresses.
 #[derive(Debug, Clone)]
 pub(super) struct Web {
     allowed: Allowed,
+    /// A proxy that decides itself which addresses are reached.
+    proxy: Option<Proxy>,
 }
 
 /// The response of a server.
@@ -44,7 +47,12 @@ const REDIRECTS: u32 = 5;
 
 impl Web {
     pub fn allowing(allowed: Allowed) -> Self {
-        Self { allowed }
+        Self { allowed, proxy: None }
+    }
+
+    /// Sends requests through this proxy, if there is one.
+    pub fn through(self, proxy: Option<&str>) -> Self {
+        Self { proxy: proxy.and_then(|proxy| Proxy::new(proxy).ok()), ..self }
     }
 
     /// Fetches an address within a time limit. With headers, which may contain a key, no redirect is followed: no other origin may
@@ -76,10 +84,13 @@ impl Web {
         let settings = Agent::config_builder()
             .max_redirects(0)
             .http_status_as_error(false)
-            .proxy(None)
+            .proxy(self.proxy.clone())
             .user_agent(concat!("hostler/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls)
             .build();
+        if self.proxy.is_some() {
+            return Agent::with_parts(settings, DefaultConnector::default(), DefaultResolver::default());
+        }
         Agent::with_parts(settings, DefaultConnector::default(), Checked(self.allowed.clone()))
     }
 }
@@ -160,6 +171,11 @@ fn explain(url: &Uri, error: &Error, limit: Duration) -> Fault {
         Error::Timeout(_) => {
             let limit = humantime::format_duration(Duration::from_secs(limit.as_secs()));
             Fault::new(Code::ToolTimeout, format!("{url} did not answer within {limit}"))
+        }
+        // The proxy's own words do not come with it.
+        Error::ConnectProxyFailed(why) if why.contains("403") => {
+            let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
+            fault(url, &format!("{CLOSED}{}:{port}", url.host().unwrap_or_default()))
         }
         Error::HostNotFound => fault(url, "host not found, or no network"),
         other => fault(url, &other.to_string()),

@@ -11,15 +11,15 @@ mod tests;
 use std::net::IpAddr;
 
 use super::{Builtins, Unregistered};
-use crate::config::Config;
-use crate::config::builtin::network;
+use crate::config::builtin::{BuiltinSettings, network};
 use crate::egress::{contains, is_private};
+pub(super) use search::key as search_key;
 
-pub(super) fn add(tools: &mut Builtins, config: &Config) -> Result<(), Unregistered> {
-    let layer = &config.builtin;
-    let allowed = layer.fetch_private.as_ref().map(|names| Allowed::new(&names.value)).unwrap_or_default();
-    tools.register(fetch::FetchUrl(client::Web::allowing(allowed)))?;
-    tools.register(search::WebSearch::of(config))
+/// With a proxy, that one decides which addresses may be reached.
+pub(super) fn add(tools: &mut Builtins, settings: &BuiltinSettings, proxy: Option<&str>) -> Result<(), Unregistered> {
+    let allowed = settings.fetch_private.as_ref().map(|names| Allowed::new(&names.value)).unwrap_or_default();
+    tools.register(fetch::FetchUrl(client::Web::allowing(allowed).through(proxy)))?;
+    tools.register(search::WebSearch::of(settings, proxy))
 }
 
 /// Private addresses that may be reached.

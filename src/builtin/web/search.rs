@@ -13,8 +13,7 @@ use super::Allowed;
 use super::client::{Response, Web};
 use super::page;
 use crate::builtin::{About, Builtin, Call};
-use crate::config::Config;
-use crate::config::builtin::SearchProvider;
+use crate::config::builtin::{BuiltinSettings, SearchProvider};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
 
@@ -26,6 +25,12 @@ pub(super) struct WebSearch {
 
 /// The secret with Brave's API key.
 const BRAVE_KEY: &str = "BRAVE_API_KEY";
+
+/// The secret that the provider in force needs.
+pub fn key(settings: &BuiltinSettings) -> Option<&'static str> {
+    let provider = settings.search.as_ref()?.value;
+    (provider == SearchProvider::Brave).then_some(BRAVE_KEY)
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,14 +61,13 @@ pub(super) struct Hit {
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl WebSearch {
-    pub fn of(config: &Config) -> Self {
-        let layer = &config.builtin;
+    pub fn of(layer: &BuiltinSettings, proxy: Option<&str>) -> Self {
         let url = layer.search_url.as_ref().map(|url| url.value.clone());
         // A configured instance may be in a private network.
         let host = url.as_deref().and_then(|url| url.parse::<ureq::http::Uri>().ok()?.host().map(str::to_owned));
         let allowed = host.map(|host| Allowed::new(&[host])).unwrap_or_default();
         Self {
-            web: Web::allowing(allowed),
+            web: Web::allowing(allowed).through(proxy),
             provider: layer.search.as_ref().map_or(SearchProvider::DuckDuckGo, |provider| provider.value),
             url,
         }

@@ -169,6 +169,9 @@ pub(in crate::cli) struct Builtin {
     /// Print the schema of its arguments and result
     #[arg(long, requires = "name")]
     pub schema: bool,
+    /// Make one call that hostler sends, in this process
+    #[arg(long, requires = "name", hide = true)]
+    pub in_sandbox: bool,
     /// Create a link for each tool in a folder
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     pub link: Option<PathBuf>,
