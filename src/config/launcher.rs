@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toml::de::DeValue;
 
+use super::load::Config;
 use super::origin::Diagnosis;
 use super::section::nearest;
 use super::value::{FromToml, mismatch};
@@ -111,8 +112,8 @@ impl Argument {
             return match [PATH, VARIABLE].into_iter().find(|each| text.contains(each)) {
                 None => Ok(Self::One(text.to_owned())),
                 Some(each) => Err(Diagnosis::new(
-                    format!("there may be several of `{each}`"),
-                    format!("put what is repeated for each into a list of its own: [\"{text}\"]"),
+                    format!("`{each}` stands outside of an inner list"),
+                    format!("write [\"{text}\"]: an inner list is repeated for each"),
                 )),
             };
         }
@@ -123,8 +124,8 @@ impl Argument {
             (true, false) => Ok(Self::EachPath(words)),
             (false, true) => Ok(Self::EachVariable(words)),
             _ => Err(Diagnosis::new(
-                "a list within a command is repeated, for each `{path}` or for each `{variable}`",
-                "name one of the two in it, like [\"--volume={path}:{path}:ro\"]",
+                "an inner list names neither `{path}` nor `{variable}`, or both",
+                "name one of the two, for each of which it is repeated, like [\"--volume={path}:{path}:ro\"]",
             )),
         }
     }
@@ -133,7 +134,7 @@ impl Argument {
 /// Refuses what looks like a placeholder and is none.
 fn known(text: &str) -> Result<(), Diagnosis> {
     if text.contains('\0') {
-        return Err(Diagnosis::new("a word of a command has no NUL character", "remove it"));
+        return Err(Diagnosis::new("a word of the command has a NUL character", "remove it"));
     }
     let mut rest = text;
     while let Some((_, behind)) = rest.split_once('{') {
@@ -152,6 +153,16 @@ fn known(text: &str) -> Result<(), Diagnosis> {
         rest = if is_name { after } else { behind };
     }
     Ok(())
+}
+
+impl Config {
+    /// The launchers that are set, for every tool and for single ones.
+    pub fn launchers(&self) -> Vec<(Option<&str>, &Launcher)> {
+        let every = self.every.launcher.iter().map(|set| (None, &set.value));
+        let own =
+            self.packs.iter().filter_map(|(pack, own)| Some((Some(pack.as_str()), &own.launcher.as_ref()?.value)));
+        every.chain(own).collect()
+    }
 }
 
 #[cfg(test)]
@@ -183,9 +194,9 @@ mod tests {
             ("\"docker\"", "\"docker\"", "[\"docker\""),
             ("[\"{file}\"]", "first word", "program"),
             ("[\"a\", \"{paths}\"]", "`{paths}`", "`{path}`"),
-            ("[\"a\", \"{path}\"]", "several", "[\"{path}\"]"),
-            ("[\"a\", [\"-v\"]]", "repeated", "{path}"),
-            ("[\"a\", [\"{path}\", \"{variable}\"]]", "repeated", "{path}"),
+            ("[\"a\", \"{path}\"]", "outside", "[\"{path}\"]"),
+            ("[\"a\", [\"-v\"]]", "inner list", "{path}"),
+            ("[\"a\", [\"{path}\", \"{variable}\"]]", "inner list", "{path}"),
             ("[\"a\", 1]", "a list", "["),
         ] {
             let wrong = read(text).unwrap_err();

@@ -34,6 +34,9 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             (_, Some(Missing::ProcessorTime)) => entry.settings.max_cpu.as_ref().map(|limit| {
                 format!("Compute less in one call, or raise its `max_cpu` {}", where_to_set(&limit.origin))
             }),
+            (Code::StartupFailed | Code::ToolCrashed, None) if may_be_the_launchers(fault, entry) => {
+                Some(format!("Its launcher may be the reason ({})", entry.settings.launcher.origin))
+            }
             (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
             _ => None,
         };
@@ -43,12 +46,21 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
     }
 }
 
+/// Whether a launcher may have failed, and not the tool: in a start, or with one of the statuses that are theirs.
+fn may_be_the_launchers(fault: &Fault, entry: &FileEntry) -> bool {
+    let is_status = matches!(fault.details.exit_code, Some(125..=127));
+    entry.settings.launcher.value.command().is_some() && (fault.code == Code::StartupFailed || is_status)
+}
+
 /// Whether a launcher ended with the words of a program that may not mount: processes of hostler may not, in general.
 fn may_not_mount(fault: &Fault, entry: &FileEntry) -> bool {
     let words = fault.details.stderr.as_deref().unwrap_or_default();
     let settings = &entry.settings;
-    let is_refused = words.contains("Operation not permitted") || words.contains("Permission denied");
-    is_refused && settings.launcher.value.command().is_some() && !settings.new_privileges.value
+    let mounts = |line: &str| ["mount", "slave", "namespace", "unshare"].iter().any(|word| line.contains(word));
+    let is_refused = |line: &str| line.contains("Operation not permitted") || line.contains("ermission denied");
+    words.lines().any(|line| mounts(line) && is_refused(line))
+        && settings.launcher.value.command().is_some()
+        && !settings.new_privileges.value
 }
 
 fn more_time(tool: &Tool, timeout: Duration) -> String {

@@ -54,6 +54,9 @@ impl Makers {
         identity.add("new_privileges", format!("{:?}", spec.new_privileges));
         identity.add("sandbox", format!("{:?}", spec.walls));
         identity.add("launcher", format!("{:?} {:?}", settings.launcher.value, spec.launcher));
+        for (name, value) in spec.launcher.iter().flat_map(|launcher| launcher.environment.iter()) {
+            identity.add(&format!("launcher {}", name.to_string_lossy()), value.as_encoded_bytes());
+        }
         identity.add("[environment]", self.environments.identity());
         if self.session.is_some() && entry.serving().has_environment() {
             // What uv makes of a header depends on them.

@@ -65,7 +65,9 @@ impl OneShots {
             Stream::Errors => invocation.listener.output(stream.word(), line),
             Stream::Output => {}
         };
-        let program = match tool.entry.launcher(self.env_filter.environment()) {
+        let launcher = tool.entry.launcher(self.env_filter.environment());
+        let is_launched = launcher.is_some();
+        let program = match launcher {
             Some(launcher) => {
                 let launch = launcher.around(program.launch, &[]).map_err(|reason| reason.unlaunched(&tool.name))?;
                 Once { launch, ..program }
@@ -83,7 +85,10 @@ impl OneShots {
         }
         match done.end {
             End::Exit(Exit::Code(0)) => result(&tool.name, &done),
-            End::Exit(exit) => Err(ended(&tool.name, exit, &done)),
+            End::Exit(exit) => {
+                let exit = if is_launched { exit.behind_launcher() } else { exit };
+                Err(ended(&tool.name, exit, &done))
+            }
             End::TimeOver => Err(too_long(&tool.name, invocation.timeout, &done)),
             End::TooMuch => Err(too_much(&tool.name, max_output, &done)),
             End::Excess(excess) => Err(excessive(&tool.name, excess, &done)),

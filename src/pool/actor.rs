@@ -298,6 +298,9 @@ impl Actor {
                 if let Some(open) = self.calls.get_mut(&CallId(id)) {
                     open.returned();
                 }
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
+                    handle.writer.calls().record_return(id);
+                }
                 self.step(Event::Returned { worker, call: CallId(id) });
             }
             WorkerEvent::Frame(Incoming::Reply { id, answer }) => {
@@ -381,6 +384,9 @@ impl Actor {
             // Authors of workers look for this line when a call times out.
             tracing::info!(file = %self.file.display(), id = call.0, "a worker answered a call that it does not hold");
             return;
+        }
+        if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
+            handle.writer.calls().record_answer(call.0);
         }
         if let Some(open) = self.calls.get_mut(&call) {
             open.answer = Some(answer(&open.job.tool, &self.file));

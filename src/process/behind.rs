@@ -47,15 +47,38 @@ impl NoLauncher {
 /// Variables that hostler itself sets for programs, besides those that begin with `HOSTLER_`.
 const OWN_VARIABLES: [&str; 3] = ["PYTHONIOENCODING", "TRACEPARENT", "TRACESTATE"];
 
+/// Variables by which the programs of containers find what runs them. They are for the launcher, not for what it starts.
+const OWN: [&str; 8] = [
+    "CONTAINER_HOST",
+    "DOCKER_CERT_PATH",
+    "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
+    "DOCKER_HOST",
+    "DOCKER_TLS_VERIFY",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
 /// Folders of the system, which a container has itself.
 const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc"];
 
 impl CommandLauncher {
+    /// The variables that it needs of hostler's environment.
+    pub fn needed(environment: &Environment) -> Environment {
+        environment.only(&[&["HOME", "PATH"][..], &OWN].concat())
+    }
+
     /// The launcher's command that starts this program. `more` is what it needs besides `own`.
     pub fn around(&self, launch: Launch, more: &[Own]) -> Result<Launch, NoLauncher> {
         let program = self.found()?;
         let paths = self.paths(more);
-        let variables: Vec<&OsString> = launch.env.keys().filter(|name| self.is_for_program(name)).collect();
+        let variables: Vec<OsString> = launch.env.keys().filter(|name| self.is_for_program(name)).cloned().collect();
+        let mut launch = launch;
+        for name in OWN {
+            if let Some(value) = self.environment.text(name) {
+                launch.env.entry(name.into()).or_insert_with(|| value.into());
+            }
+        }
         let facts = self.facts(&launch);
         let facts: Vec<Fill<'_>> = FACTS.into_iter().zip(facts.iter().map(OsString::as_os_str)).collect();
         let mut args: Vec<OsString> = Vec::new();
@@ -102,9 +125,10 @@ impl CommandLauncher {
 
     /// The values of [`FACTS`], in their order.
     fn facts(&self, launch: &Launch) -> [OsString; 4] {
-        let directory = launch.directory.as_deref().or(self.environment.directory()).unwrap_or(Path::new("/"));
+        let own = || launch.directory.clone().or_else(|| self.environment.directory().map(Path::to_owned));
+        let directory = own().or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into());
         let folder = self.file.parent().unwrap_or(Path::new("/"));
-        [self.pack.clone().into(), self.file.clone().into(), folder.into(), directory.into()]
+        [self.pack.clone().into(), self.file.clone().into(), folder.into(), directory.into_os_string()]
     }
 
     /// The files and folders that exist, by the names under which they are used, without those beneath another.
@@ -126,7 +150,7 @@ impl CommandLauncher {
         match own {
             Own::Path(path) => vec![path.clone()],
             Own::FolderOf(file) | Own::Program(file) => {
-                let real = file.canonicalize().ok();
+                let real = file.canonicalize().ok().filter(|real| !is_of_system(real));
                 std::iter::once(file.clone()).chain(real).map(|file| self.folder_of(file)).collect()
             }
             Own::Installation(program) => self.installation_of(program),
@@ -135,8 +159,15 @@ impl CommandLauncher {
 
     /// The folder of a file; the file alone, if that is the home folder or one above it.
     fn folder_of(&self, file: PathBuf) -> PathBuf {
-        let is_wide = |folder: &Path| self.environment.home().is_some_and(|home| home.starts_with(folder));
+        let is_wide = |folder: &Path| self.homes().any(|home| home.starts_with(folder));
         file.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned).unwrap_or(file)
+    }
+
+    /// The home folder, by its name and by where that leads.
+    fn homes(&self) -> impl Iterator<Item = PathBuf> {
+        let home = self.environment.home();
+        let real = home.as_ref().and_then(|home| home.canonicalize().ok());
+        home.into_iter().chain(real)
     }
 
     /// The folders that a program is installed in, under each name that its links use, but not those of the system.
@@ -150,19 +181,22 @@ impl CommandLauncher {
             names.push(without_dots(&folder.join(target)));
         }
         names.extend(program.canonicalize());
-        let of_system = |path: &Path| SYSTEM.iter().any(|folder| path.starts_with(folder));
-        names.into_iter().filter(|name| !of_system(name)).map(|name| self.prefix_of(name)).collect()
+        names.into_iter().filter(|name| !is_of_system(name)).map(|name| self.prefix_of(name)).collect()
     }
 
     /// `/opt/x` of `/opt/x/bin/y`, or the file alone where that is a folder that others use, too.
     fn prefix_of(&self, program: PathBuf) -> PathBuf {
         let folder = program.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent);
         let is_shared = |prefix: &Path| {
-            let of_home = |home: PathBuf| home.starts_with(prefix) || home.join(".local") == prefix;
-            self.environment.home().is_some_and(of_home) || prefix.parent().is_none()
+            let is_of = |home: PathBuf| home.starts_with(prefix) || home.join(".local") == prefix;
+            self.homes().any(is_of) || prefix.parent().is_none()
         };
         folder.filter(|prefix| !is_shared(prefix)).map(Path::to_owned).unwrap_or(program)
     }
+}
+
+fn is_of_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|folder| path.starts_with(folder))
 }
 
 /// The path without `.` and `..`, by its text.

@@ -12,9 +12,15 @@ impl Tracked {
     /// here: a container's is below another program, and perhaps on another machine.
     pub fn below(launcher: &Child, claimed: u32) -> Option<io::Result<Self>> {
         let root = i32::try_from(launcher.pid()).ok().and_then(Pid::from_raw)?;
-        let descendants = table::descendants(root, &[], None).into_iter().map(|(pid, _)| pid);
-        let found = std::iter::once(root).chain(descendants).find(|pid| own_pid(*pid) == Some(claimed))?;
-        Some(Self::of(found))
+        let found = table::descendants(root, &[], None).into_iter().find(|(pid, _)| own_pid(*pid) == Some(claimed));
+        let Some((pid, row)) = found else {
+            // It may have become the program itself. Its own pid counts last: in a container of hostler's, a pid of another could be the same.
+            return (launcher.pid() == claimed).then(|| Self::of(root));
+        };
+        let tracked = Self::of(pid);
+        // From here on, the pid cannot be given to another process unnoticed.
+        let is_same = table::row(pid).is_some_and(|now| now.started == row.started);
+        is_same.then_some(tracked)
     }
 }
 

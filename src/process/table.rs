@@ -228,27 +228,26 @@ fn time_in(stat: &str, fields: std::ops::Range<usize>) -> Option<Duration> {
 /// The processor time of a process and everything below it, also of children that it has waited for. `None` if it has exited or this
 /// system does not show it.
 #[cfg(target_os = "linux")]
-pub fn processor_time_below(pid: u32) -> Option<Duration> {
+pub fn processor_time_below(pid: u32, children: Children) -> Option<Duration> {
     let of = |pid: u32| time_in(&format!("/proc/{pid}/stat"), 11..15);
-    let own = of(pid)?;
-    let below = Pid::from_raw(pid.cast_signed()).map(|pid| descendants(pid, &[], None)).unwrap_or_default();
-    Some(
-        below
-            .into_iter()
-            .filter_map(|(pid, _)| of(pid.as_raw_pid().cast_unsigned()))
-            .fold(own, Duration::saturating_add),
-    )
+    let below = || {
+        let all = Pid::from_raw(pid.cast_signed()).map(|pid| descendants(pid, &[], None)).unwrap_or_default();
+        all.into_iter().filter_map(|(pid, _)| of(pid.as_raw_pid().cast_unsigned())).sum::<Duration>()
+    };
+    Some(match children {
+        Children::First => below() + of(pid)?,
+        Children::Last => of(pid)? + below(),
+    })
 }
 
-/// The processor times of the threads of a process whose names begin like this.
+/// The processor times of the threads of a process.
 #[cfg(target_os = "linux")]
-pub fn thread_times(pid: u32, begin: &str) -> Vec<(String, Duration)> {
+pub fn thread_times(pid: u32) -> Vec<(NamedThread, Duration)> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let named = threads.filter_map(|thread| {
-        let name = std::fs::read_to_string(thread.path().join("comm")).ok()?;
-        let name = name.trim_end().to_owned();
-        name.starts_with(begin).then_some(())?;
-        Some((name, time_in(thread.path().join("stat").to_str()?, 11..13)?))
+        let name = std::fs::read_to_string(thread.path().join("comm")).ok()?.trim_end().to_owned();
+        let number = thread.file_name().to_str()?.parse().ok()?;
+        Some((NamedThread { thread: number, name }, time_in(thread.path().join("stat").to_str()?, 11..13)?))
     });
     named.collect()
 }
@@ -260,14 +259,32 @@ pub fn processor_time(_: u32) -> Option<f64> {
 
 /// Unavailable on this system.
 #[cfg(not(target_os = "linux"))]
-pub fn processor_time_below(_: u32) -> Option<Duration> {
+pub fn processor_time_below(_: u32, _: Children) -> Option<Duration> {
     None
 }
 
 /// Unavailable on this system.
 #[cfg(not(target_os = "linux"))]
-pub fn thread_times(_: u32, _: &str) -> Vec<(String, Duration)> {
+pub fn thread_times(_: u32) -> Vec<(NamedThread, Duration)> {
     Vec::new()
+}
+
+/// When the times of children are read. The time of one that ends meanwhile is counted twice, or not at all.
+#[derive(Debug, Clone, Copy)]
+pub enum Children {
+    /// Before their parent's, to which a child's time is added when it ends: too much rather than too little.
+    First,
+    /// After it: too little rather than too much.
+    Last,
+}
+
+/// A thread, with the name that it has now.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NamedThread {
+    /// Its number.
+    pub thread: u32,
+    /// Its name.
+    pub name: String,
 }
 
 /// Resident bytes of a process and its descendants: unavailable on this system.

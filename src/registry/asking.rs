@@ -139,7 +139,8 @@ async fn ask(one: &Unasked, asks: &Asks) -> Answer {
         tracing::warn!("tool '{name}' schema failed (timeout)");
         let what = format!("`--schema` did not end within {}", humantime::format_duration(asks.limit));
         let fix = "make it print and exit, or raise `schema_timeout` under [executables] in hostler.toml";
-        return Answer::Failed(Diagnosis::new(what, fix));
+        let reason = Diagnosis::new(what, fix);
+        return if one.launcher.is_some() { Answer::Refused(reason) } else { Answer::Failed(reason) };
     };
     let failed = |reason: &Diagnosis| tracing::warn!("tool '{name}' schema failed ({reason})");
     match &answer {
@@ -159,10 +160,13 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
     let walls = Walls::of(&one.sandbox, vec![Own::Program(path.clone())], environment);
     let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
     let launch = launch.within_that_of(environment).with_walls(walls);
+    // What a launcher has started elsewhere is ended by the launcher.
+    let to_obey = if one.launcher.is_some() { Duration::from_millis(500) } else { Duration::ZERO };
+    let grace = Grace { to_obey, ..Grace::NONE };
     let launch = match &one.launcher {
         Some(launcher) => match launcher.around(launch.with_new_privileges(one.new_privileges), &[]) {
             Ok(launch) => launch,
-            Err(NoLauncher(reason)) => return Some(Answer::Broken(reason)),
+            Err(NoLauncher(reason)) => return Some(Answer::Refused(reason)),
         },
         None => launch,
     };
@@ -172,7 +176,7 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
         limit: asks.limit,
         most: MOST,
         tail: USUAL_TAIL,
-        grace: Grace::NONE,
+        grace,
         limits: UsageLimits::default(),
     };
     let done = match once(program, |_, _| {}).await {
@@ -186,7 +190,9 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
         End::Exit(Exit::Code(0)) => Some(Answer::Said(done.stdout)),
         End::Exit(exit) => {
             let what = format!("`--schema` ended with {exit}{}", last_words(&done));
-            Some(Answer::Failed(Diagnosis::new(what, "make it print JSON and exit with 0")))
+            let reason = Diagnosis::new(what, "make it print JSON and exit with 0");
+            // The cause may be the launcher's.
+            Some(if one.launcher.is_some() { Answer::Refused(reason) } else { Answer::Failed(reason) })
         }
         End::TooMuch => {
             let reason = Diagnosis::new("`--schema` prints more than 1 MB", "make it print the schema alone");

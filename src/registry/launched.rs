@@ -47,7 +47,7 @@ impl FileEntry {
             file: self.file.path.clone(),
             own: self.own(),
             variables: settings.env.keys().chain(&settings.pass_env.value).cloned().collect(),
-            environment: environment.only(&["HOME", "PATH"]),
+            environment: CommandLauncher::needed(environment),
         }))
     }
 }

@@ -119,8 +119,9 @@ impl Registry {
         let is_same_offer = config.mcp.resources == before.mcp.resources;
         // It wraps results, and schemas of them.
         let is_same_form = config.mcp.envelope == before.mcp.envelope;
-        if config.executables.schema_timeout != before.executables.schema_timeout {
-            // Who did not answer in time may do so now. That is kept in the cache, too.
+        let is_asked_otherwise = config.executables.schema_timeout != before.executables.schema_timeout;
+        if is_asked_otherwise || config.launchers() != before.launchers() {
+            // Who did not answer may do so now. That is kept in the cache, too.
             self.asked.lock().forget();
         }
         *self.basis.write() = Basis { config, built_in: built_in.into() };

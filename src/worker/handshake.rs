@@ -16,8 +16,8 @@ use super::launch::{Described, WorkerSpec};
 use super::reader::LinkReader;
 use super::stack::Stack;
 use super::stderr::{self, Tail};
-use super::task::{Interruption, Signals, WorkerTask};
-use super::writer::{LinkWriter, PING_ID};
+use super::task::{Between, Interruption, Signals, WorkerTask};
+use super::writer::LinkWriter;
 use crate::environment::{Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Child, PipeEnd, Tracked, started};
@@ -84,7 +84,7 @@ impl Handshake {
             unread: (self.spec.is_bare || self.support.lease.is_none()).then_some(unread),
             stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2, forwarded)),
             held: [PipeEnd::beyond(&stdin), PipeEnd::beyond(&stdout)],
-            writer: LinkWriter::new(Box::new(stdin), codec.clone()),
+            writer: LinkWriter::new(Box::new(stdin), codec.clone(), self.spec.concurrency),
             reader: LinkReader::new(stdout, codec.clone()),
         })
     }
@@ -114,7 +114,8 @@ impl Handshake {
             Ok(interpreter) => interpreter,
             Err(error) => return self.unwatched(&error, pipes.stderr).await,
         };
-        Ok(self.settle(interpreter, Signals::NONE, pipes))
+        let is_elsewhere = self.spec.launcher.is_some();
+        Ok(self.settle(interpreter, Signals::NONE, pipes, is_elsewhere))
     }
 
     /// Sends hello and waits for the answer.
@@ -146,11 +147,11 @@ impl Handshake {
             Err(error) => return self.unwatched(&error, pipes.stderr).await,
         };
         let signals = if is_elsewhere {
-            Signals { interruption: Interruption::without_signals(spec.concurrency), stack: false }
+            Signals { interruption: Interruption::without_signals(&hello, spec.concurrency), stack: false }
         } else {
             Signals { interruption: Interruption::of(&hello, spec.concurrency), stack: hello.prints_stacks() }
         };
-        let handle = self.settle(interpreter, signals, pipes);
+        let handle = self.settle(interpreter, signals, pipes, is_elsewhere);
         Ok(WorkerHandle { sessions: hello.keeps_sessions().then(BTreeSet::new), ..handle })
     }
 
@@ -188,18 +189,14 @@ impl Handshake {
         Err(self.fault(&format!("its worker cannot be watched: {error}"), Details::default()))
     }
 
-    fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes) -> WorkerHandle {
+    fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes, is_elsewhere: bool) -> WorkerHandle {
         let Pipes { writer, mut reader, held, stderr, unread } = pipes;
         let (control, orders) = mpsc::unbounded_channel();
         let events = self.events.clone();
         let Support { lease, described, launched } = self.support;
-        let calls = writer.calls();
         let reader = tokio::spawn(async move {
             let _in_use = lease;
             while let Ok(Some(item)) = reader.next().await {
-                if is_answer(&item) {
-                    calls.has_answer();
-                }
                 if let (WorkerEvent::Frame(Incoming::Reply { .. }), Some(unread)) = (&item, &unread) {
                     unread.read().await;
                 }
@@ -213,12 +210,17 @@ impl Handshake {
         let pid = interpreter.pid();
         // Without a launcher, the ends of the pipes show it.
         let held = if self.child.pid() == pid { [None; 2] } else { held };
-        let is_launched = launched.is_some() || self.spec.launcher.is_some() || self.child.pid() != pid;
+        let between = match (launched, &self.spec.launcher) {
+            (Some(_), _) => Between::Uv,
+            (None, Some(_)) if is_elsewhere => Between::Elsewhere,
+            (None, None) if self.child.pid() == pid => Between::Nothing,
+            (None, _) => Between::Launcher,
+        };
         let ends_by_interruption = signals.interruption == Interruption::End;
         let task = WorkerTask {
             child: self.child,
             interpreter,
-            is_launched,
+            between,
             is_bare: self.spec.is_bare,
             signals,
             orders,
@@ -238,14 +240,5 @@ impl Handshake {
         tokio::spawn(task.live());
         let process_started = started(pid);
         WorkerHandle { pid, process_started, writer, control, stack: self.stack, ends_by_interruption, sessions: None }
-    }
-}
-
-/// Whether it is the answer to a call, not to a ping.
-fn is_answer(item: &WorkerEvent) -> bool {
-    match item {
-        WorkerEvent::Frame(Incoming::Reply { id, .. }) => *id != PING_ID,
-        WorkerEvent::Oversized { id, .. } => id.is_some(),
-        _ => false,
     }
 }

@@ -20,6 +20,8 @@ use crate::protocol::HelloReply;
 const LAUNCHER_GRACE: Duration = Duration::from_secs(1);
 /// How long a process that left the group may keep a dead worker's pipes open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long a launcher has to end what it has started elsewhere.
+const TO_PASS_ON: Duration = Duration::from_millis(400);
 /// How long a worker may live after closing its standard output.
 const SILENT_GRACE: Duration = Duration::from_millis(500);
 
@@ -51,27 +53,38 @@ pub(super) enum Interruption {
 impl Interruption {
     /// For a worker that runs this many calls: with more than one, stopping it would end the others too.
     pub fn of(hello: &HelloReply, concurrency: usize) -> Self {
-        if hello.is_nudged() {
-            Self::Nudge
-        } else if hello.cancels() {
-            Self::Message
-        } else {
-            Self::without_signals(concurrency)
-        }
+        if hello.is_nudged() { Self::Nudge } else { Self::of_unnudged(hello, concurrency) }
     }
 
-    /// The same for one that gets no signals.
-    pub fn without_signals(concurrency: usize) -> Self {
-        if concurrency > 1 { Self::Message } else { Self::End }
+    fn of_unnudged(hello: &HelloReply, concurrency: usize) -> Self {
+        if hello.cancels() || concurrency > 1 { Self::Message } else { Self::End }
     }
+
+    /// The same for one that gets no signals. One that reads its input on a signal alone does not see a message.
+    pub fn without_signals(hello: &HelloReply, concurrency: usize) -> Self {
+        if hello.is_nudged() && concurrency == 1 { Self::End } else { Self::of_unnudged(hello, concurrency) }
+    }
+}
+
+/// What stands between hostler and a worker's interpreter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Between {
+    /// Nothing: it is the process that hostler started.
+    Nothing,
+    /// `uv run`.
+    Uv,
+    /// Another program that started it below itself.
+    Launcher,
+    /// A program that had it started elsewhere, as in a container, and has to end it.
+    Elsewhere,
 }
 
 /// What lives as long as the process.
 pub(super) struct WorkerTask {
     pub child: Child,
     pub interpreter: Tracked,
-    /// Whether a launcher started it.
-    pub is_launched: bool,
+    /// What started it.
+    pub between: Between,
     /// Whether it has no shim that tells of `os._exit`.
     pub is_bare: bool,
     pub signals: Signals,
@@ -128,7 +141,7 @@ impl WorkerTask {
         let peak_memory = self.child.peak_memory();
         self.events.send(WorkerEvent::Died(Death {
             exit: self.real_exit(exit, &stack),
-            status: exit.code().filter(|_| self.is_launched && self.is_bare),
+            status: exit.code().filter(|_| self.between != Between::Nothing && self.is_bare),
             stderr,
             stack,
             excess,
@@ -140,13 +153,16 @@ impl WorkerTask {
     /// The exit of the launched process, derived from the launcher's.
     fn real_exit(&self, exit: Exit, stack: &Stack) -> Exit {
         // The shim tells of `os._exit`, so the status is the tool's own.
-        if self.is_launched && !stack.tells_exit() { exit.behind_launcher() } else { exit }
+        if self.between != Between::Nothing && !stack.tells_exit() { exit.behind_launcher() } else { exit }
     }
 
     /// Runs until death or until a limit is exceeded.
     async fn within_limits(&mut self) -> (Exit, Option<Excess>) {
         let calls = Arc::clone(&self.calls);
-        let exceeded = exceeded(self.interpreter.pid(), self.limits, calls, self.concurrency);
+        // A program may say that another process is the one that runs its calls. Below `uv run`, uv itself does not count.
+        let is_below = self.between == Between::Uv || self.concurrency > 1;
+        let root = if is_below { self.interpreter.pid() } else { self.child.pid() };
+        let exceeded = exceeded(root, self.limits, calls, self.concurrency);
         let excess = tokio::select! {
             exit = self.until_death() => return (exit, None),
             excess = exceeded => excess,
@@ -206,6 +222,10 @@ impl WorkerTask {
 
     /// Runs the kill ladder; a harsher order replaces it.
     async fn stop(&mut self, mut grace: Grace) -> Exit {
+        if self.between == Between::Elsewhere {
+            // If the launcher is killed, what it has started elsewhere goes on.
+            grace.to_obey = grace.to_obey.max(TO_PASS_ON);
+        }
         loop {
             tokio::select! {
                 exit = stop(&mut self.child, grace) => return exit,

@@ -86,13 +86,13 @@ impl Drop for OpenRequest {
 
 impl LinkWriter {
     /// Writes to a worker's standard input.
-    pub(super) fn new(pipe: Writer, codec: Codec) -> Self {
+    pub(super) fn new(pipe: Writer, codec: Codec, at_once: usize) -> Self {
         Self {
             frames: Outbox::new(pipe),
             codec,
             asked: Arc::default(),
             overwhelmed: Arc::default(),
-            calls: Arc::default(),
+            calls: Arc::new(CallCount::new(at_once)),
         }
     }
 
@@ -138,12 +138,12 @@ impl LinkWriter {
     /// Sends a call: immediately to an idle worker, otherwise together with what else is queued.
     pub fn call(&self, call: &CallFrame<'_>, is_idle: bool) {
         let frame = self.codec.call(call);
-        self.calls.sends();
+        self.calls.record_sent(call.id);
         if is_idle { self.frames.send_now(&frame) } else { self.frames.send(&frame) }
     }
 
-    /// How many calls were sent and answered.
-    pub(super) fn calls(&self) -> Arc<CallCount> {
+    /// How many calls were sent and answered. Whoever knows which calls the worker holds counts the answers: it could send others.
+    pub fn calls(&self) -> Arc<CallCount> {
         Arc::clone(&self.calls)
     }
 
@@ -213,7 +213,7 @@ impl LinkWriter {
                 let _ = seen.send(line);
             }
         });
-        (Self::new(Box::new(pipe), Codec::V1), written)
+        (Self::new(Box::new(pipe), Codec::V1, 1), written)
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     /// A writer to a worker with a small pipe, and the pipe's other end.
     fn writer() -> (LinkWriter, tokio::io::DuplexStream) {
         let (pipe, worker) = tokio::io::duplex(1 << 16);
-        (LinkWriter::new(Box::new(pipe), Codec::V1), worker)
+        (LinkWriter::new(Box::new(pipe), Codec::V1, 1), worker)
     }
 
     async fn is_overwhelmed(writer: &LinkWriter) -> bool {

@@ -40,8 +40,6 @@ def start(client):
 def pass_on(client, process):
     while data := client.recv(1):
         os.killpg(process.pid, data[0])
-    if process.poll() is None:  # who asked is dead
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def ask(path, words, variables):

@@ -10,9 +10,7 @@ import os, signal, time
 import helper
 
 def look() -> dict:
-    with open("/proc/self/status") as status:
-        own = [line.split()[1:] for line in status if line.startswith("NSpid")]
-    return {"pid": os.getpid(), "parent": os.getppid(), "env": sorted(os.environ), "helper": helper.WORD, "known_as": own,
+    return {"pid": os.getpid(), "parent": os.getppid(), "env": sorted(os.environ), "helper": helper.WORD,
             "all": [name for name in os.listdir("/proc") if name.isdigit()]}
 
 def spin(path: str) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -10,7 +11,7 @@ from pathlib import Path
 from families import below
 from harness import config_file, eventually, gone, run, write_tool
 from launched import Launched
-from wire import Wire
+from wire import Wire, call
 
 ELSEWHERE = Path(__file__).resolve().parent / "elsewhere.py"
 class Elsewhere(Launched):
@@ -28,7 +29,7 @@ class Elsewhere(Launched):
         self.start()
 
     def start(self, more=""):
-        self.config = self.set([sys.executable, str(ELSEWHERE), "run", str(self.socket), "--name={name}", ["--path={path}"],
+        self.config = self.set([sys.executable, str(ELSEWHERE), "run", str(self.socket), "--name={name}", "--at={directory}", ["--path={path}"],
                                 ["--env={variable}"], "--"], more)
 
     def serve(self):
@@ -50,13 +51,14 @@ class Elsewhere(Launched):
         with self.serve() as hostler:
             hostler.open()
             hostler.value(1, "far_pid")
-            launcher = next(pid for pid in below(hostler.supervisor) if b"elsewhere.py" in words_of(pid))
+            launcher = next(pid for pid in below(hostler.supervisor) if b"--name=far" in words_of(pid))
             words = words_of(launcher).decode().split("\0")
         paths = [Path(word.partition("=")[2]) for word in words if word.startswith("--path=")]
         command = words[words.index("--") + 1:]
         for needed in [self.tools, *(Path(word) for word in command if word.startswith("/"))]:
             self.assertTrue(any(needed.is_relative_to(path) for path in paths), f"{needed} is not below any of {paths}")
         self.assertIn("--name=far", words)
+        self.assertIn(f"--at={self.folder}", words)
         self.assertIn("--env=KEY", words)
         self.assertNotIn("value", " ".join(words), "other users can read arguments")
         for path in paths:
@@ -76,6 +78,30 @@ class Elsewhere(Launched):
         error = self.error("far.die", "signal=11")
         self.assertEqual((error["code"], error["details"]["signal"]), ("TOOL_CRASHED", "SIGSEGV"))
 
+    def test_a_busy_program_is_ended_before_its_launcher(self):
+        for how in ("the end of its input", signal.SIGTERM):
+            with self.subTest(how), self.serve() as hostler:
+                hostler.open()
+                note = self.folder / "pid"
+                note.unlink(missing_ok=True)
+                hostler.send(call(1, "far_spin", path=str(note)))
+                eventually(lambda: note.exists() and note.read_text(), "it runs")
+                if how == signal.SIGTERM:
+                    hostler.process.send_signal(how)
+                else:
+                    hostler.input.close()
+                eventually(gone(int(note.read_text())), "the program has ended")
+
+    def test_executables_are_asked_again_once_the_launcher_works(self):
+        stuck = self.folder / "stuck"
+        stuck.write_text("#!/bin/sh\nexec sleep 600\n")
+        stuck.chmod(0o755)
+        self.set(["./stuck"])
+        self.assertIn("(timeout)", run("list", env=self.env, cwd=self.folder).stderr)
+        self.start()
+        self.assertNotIn("(timeout)", run("list", env=self.env, cwd=self.folder).stderr)
+        self.assertEqual(self.value("program")["key"], "value")
+
     def test_nothing_is_left_when_hostler_is_killed(self):
         with self.serve() as hostler:
             hostler.open()
@@ -87,11 +113,11 @@ class Elsewhere(Launched):
 class Faults(Launched):
     def test_a_launcher_that_is_not_there_is_named_with_its_line(self):
         config = self.set(["no-such-launcher", "--"])
-        for tool, line in (("far.pid", 6), ("bash", 14)):
+        for tool, line in (("far.pid", 6), ("bash", 12)):
             error = self.error(tool, *(["command=true"] if tool == "bash" else []))
             self.assertEqual(error["code"], "COMMAND_NOT_FOUND")
             self.assertIn("no-such-launcher", error["message"])
-            self.assertIn(str(config), error["message"])
+            self.assertIn(f"({config}:{line})", error["message"])
         listed = run("list", env=self.env, cwd=self.folder)
         self.assertIn("no-such-launcher", listed.stdout + listed.stderr, "an executable is not even asked for its schema")
 

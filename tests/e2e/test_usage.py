@@ -8,7 +8,7 @@ from harness import Calling, config_file, environment, eventually, gone, run, sc
 from wire import Wire, call
 
 TOOL = """
-import os, subprocess, sys, threading, time
+import concurrent.futures, os, subprocess, sys, threading, time
 
 def spin(seconds: float = 600, path: str = "") -> int:
     if path:
@@ -37,8 +37,31 @@ def thread_spin(seconds: float = 600) -> int:
         pass
     return os.getpid()
 
+def forge() -> None:
+    pipes = []
+    for fd in range(3, 64):
+        try:
+            if "pipe:" in os.readlink(f"/proc/self/fd/{fd}"):
+                pipes.append(fd)
+        except OSError:
+            pass
+    for count in range(10**9):
+        end = time.process_time() + 0.05
+        while time.process_time() < end:
+            pass
+        for fd in pipes:
+            try:
+                os.write(fd, b'{"jsonrpc":"2.0","id":%d,"result":1}\\n' % (900000 + count))
+            except OSError:
+                pass
+
+def beside(seconds: float) -> int:
+    return POOL.submit(thread_spin, seconds).result()
+
 def pid() -> int:
     return os.getpid()
+
+POOL = concurrent.futures.ThreadPoolExecutor(1)
 """
 PROGRAM = """#!{python}
 import sys
@@ -72,7 +95,7 @@ class Usage(Calling):
 
     def test_a_call_that_computes_without_end(self):
         self.set('max_cpu = "500ms"')
-        for tool in ("busy.spin", "busy.spin_below", "busy.spin_in_turn"):
+        for tool in ("busy.spin", "busy.spin_below", "busy.spin_in_turn", "busy.forge"):
             with self.subTest(tool):
                 error = self.error(tool)
                 self.exceeds(error)
@@ -112,6 +135,13 @@ class Usage(Calling):
             for number in range(2, 6):
                 self.assertFalse(hostler.answer(number)["result"].get("isError"))
             self.assertIn("RESOURCE_EXHAUSTED", hostler.fault(7, "busy_thread_spin"))
+
+    def test_a_thread_of_the_tools_own_is_not_charged_for_a_call_that_has_ended(self):
+        self.set('max_cpu = "600ms"\nconcurrency = 4')
+        with self.serve() as hostler:
+            hostler.open()
+            pids = {hostler.value(number, "busy_beside", seconds=0.2) for number in range(1, 9)}
+            self.assertEqual(len(pids), 1, "one worker answered them all")
 
     def test_executables_and_commands(self):
         for what in ("memory", "time"):

@@ -43,14 +43,14 @@ class WalledBuiltins(Calling):
         self.assertEqual(self.value("read_file", "path=a.txt")["content"], "needle\n")
         self.assertEqual(self.value("list_directory")["entries"][0]["name"], "a.txt")
         self.assertEqual(self.value("grep", "pattern=needle")["total"], 1)
-        self.assertEqual(self.value("glob", "pattern=*.txt")["paths"], ["a.txt"])
+        self.assertEqual(self.value("glob", "pattern=*.txt")["files"], ["a.txt"])
         self.assertGreater(self.value("system_metrics_snapshot")["memory"]["total"], 0)
 
     def test_what_its_walls_close_is_named_with_the_line_that_opens_it(self):
         config = self.set('[tool.write_file]\nsandbox = "pure"\n')
         error = self.error("write_file", "path=new.txt", "content=x")
         self.assertEqual((error["code"], error["details"].get("blocked")), ("PERMISSION_DENIED", "files"), error)
-        self.assertIn(f"({config}:6)", error["message"])
+        self.assertIn(f"({config}:5)", error["message"])
         self.assertNotIn("chmod", error["message"])
         self.assertFalse((self.folder / "root/new.txt").exists())
         line = error["message"].partition("write `")[2].partition("`")[0]
@@ -83,7 +83,7 @@ class WalledBuiltins(Calling):
         self.assertEqual(self.value("fetch_url", address)["content"], "a page")
         self.set(f"{private}[tool.fetch_url]\nrequires_sandbox = true\n")
         error = self.error("fetch_url", address)
-        self.assertEqual(error["details"].get("blocked"), "network", "a reader has no network")
+        self.assertEqual(error["details"].get("blocked"), "system_calls", "a reader has no sockets of the internet")
 
     def test_a_page_of_a_chosen_host_is_fetched(self):
         port, other = self.page(), self.page()
@@ -100,7 +100,7 @@ class WalledBuiltins(Calling):
         # A program that its tool starts shows what the process has.
         spy = self.folder / "bin/git"
         spy.parent.mkdir()
-        spy.write_text('#!/bin/sh\nenv >&2\nexit 1\n')
+        spy.write_text('#!/bin/sh\necho $(env) >&2\nexit 1\n')
         spy.chmod(0o755)
         self.env |= {"PATH": f"{spy.parent}:{os.environ['PATH']}", "MY_TOKEN": "s3cret-value"}
         self.set('[tool.git_status]\nsandbox = { read = ["/"], network = "off" }\n')

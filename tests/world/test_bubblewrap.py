@@ -12,7 +12,7 @@ from wire import Wire
 
 PROGRAM = shutil.which("bwrap")
 BWRAP = [PROGRAM, "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink",
-         "usr/lib", "/lib", "--ro-bind-try", "/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+         "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
          ["--ro-bind", "{path}", "{path}"], "--"]
 
 MOUNTS = "new_privileges = true\n"
