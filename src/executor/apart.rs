@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::makers::usage_limits;
 use super::one_shot::excessive;
 use super::pooled::Invocation;
-use super::walls::walls_within;
+use super::walls::walls_with;
 use crate::builtin::walled::{SentAnswer, SentCall, read_answer, runs_apart, secrets_of};
 use crate::builtin::{BY_OWNER, LookUp};
 use crate::config::value::Word;
@@ -37,7 +37,7 @@ pub(super) async fn call(
     let sent = sent(tool, &invocation, secrets).await?;
     let input = serde_json::to_vec(&sent).map_err(|error| Fault::new(Code::SystemError, error.to_string()))?;
     let environment = env_filter.environment();
-    let walls = walls_within(&tool.entry, environment, Own::Path(program.clone()));
+    let walls = walls_with(&tool.entry, environment, Some(Own::Path(program.clone())));
     let launch = Launch::new(program).args(["builtin", name, "--in-sandbox"]).with_walls(walls);
     let launch = launch.within_that_of(environment).envs(worker_environment(environment, &[]));
     let (limit, limits) = (invocation.timeout, usage_limits(&tool.entry));

@@ -8,21 +8,17 @@ use crate::registry::FileEntry;
 
 /// The walls of a file's processes, if its settings ask for some; those that record, if they are recorded. What a Python worker's environment adds is known when it starts.
 pub(super) fn walls_of(entry: &FileEntry, environment: &Environment) -> Option<Arc<Walls>> {
+    walls_with(entry, environment, None)
+}
+
+/// The same, for a program that the file does not name.
+pub(super) fn walls_with(entry: &FileEntry, environment: &Environment, program: Option<Own>) -> Option<Arc<Walls>> {
     let recorder = entry.config.recorder_of(&entry.file.pack);
     if entry.settings.sandbox.is_empty() && recorder.is_none() {
         return None;
     }
-    walls_of_own(entry, environment, entry.own())
-}
-
-/// The same, for a program that the file does not name.
-pub(super) fn walls_within(entry: &FileEntry, environment: &Environment, program: Own) -> Option<Arc<Walls>> {
-    let own = entry.own().into_iter().chain([program]).collect();
-    walls_of_own(entry, environment, own)
-}
-
-fn walls_of_own(entry: &FileEntry, environment: &Environment, own: Vec<Own>) -> Option<Arc<Walls>> {
-    match entry.config.recorder_of(&entry.file.pack) {
+    let own = entry.own().into_iter().chain(program).collect();
+    match recorder {
         Some(recorder) => Some(Walls::recording(recorder, own, environment)),
         None => Walls::of(&entry.settings.sandbox, own, environment),
     }
