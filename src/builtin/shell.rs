@@ -86,7 +86,10 @@ impl Builtin for Bash {
             // There, the shell may lie in another folder.
             Some(launcher) => {
                 let name = launch.program.file_name().unwrap_or_default().into();
-                launcher.around(Launch { program: name, ..launch }, &[]).map_err(|reason| reason.unlaunched("bash"))?
+                launcher
+                    .wrap(Launch { program: name, ..launch }, Vec::new())
+                    .await
+                    .map_err(|reason| reason.unlaunched("bash"))?
             }
             None => launch,
         };

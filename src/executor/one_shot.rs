@@ -69,7 +69,8 @@ impl OneShots {
         let is_launched = launcher.is_some();
         let program = match launcher {
             Some(launcher) => {
-                let launch = launcher.around(program.launch, &[]).map_err(|reason| reason.unlaunched(&tool.name))?;
+                let launch =
+                    launcher.wrap(program.launch, Vec::new()).await.map_err(|reason| reason.unlaunched(&tool.name))?;
                 Once { launch, ..program }
             }
             None => program,

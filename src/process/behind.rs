@@ -10,6 +10,7 @@ use crate::config::Environment;
 use crate::config::launcher::{Argument, FACTS, LauncherCommand, PATH, VARIABLE};
 use crate::config::origin::Diagnosis;
 use crate::outcome::{Code, Fault};
+use crate::threads::blocking_or_here;
 
 /// A launcher's command for the programs of one tool file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl NoLauncher {
 const OWN_VARIABLES: [&str; 3] = ["PYTHONIOENCODING", "TRACEPARENT", "TRACESTATE"];
 
 /// Variables by which the programs of containers find what runs them. They are for the launcher, not for what it starts.
-const OWN: [&str; 8] = [
+const OF_LAUNCHERS: [&str; 8] = [
     "CONTAINER_HOST",
     "DOCKER_CERT_PATH",
     "DOCKER_CONFIG",
@@ -65,16 +66,22 @@ const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc"];
 impl CommandLauncher {
     /// The variables that it needs of hostler's environment.
     pub fn needed(environment: &Environment) -> Environment {
-        environment.only(&[&["HOME", "PATH"][..], &OWN].concat())
+        environment.only(&[&["HOME", "PATH"][..], &OF_LAUNCHERS].concat())
     }
 
-    /// The launcher's command that starts this program. `more` is what it needs besides `own`.
-    pub fn around(&self, launch: Launch, more: &[Own]) -> Result<Launch, NoLauncher> {
+    /// The launcher's command that starts this program. `more` is what it needs besides `own`. It is looked up on a thread: a folder may be
+    /// on a mount that does not answer.
+    pub async fn wrap(self: &Arc<Self>, launch: Launch, more: Vec<Own>) -> Result<Launch, NoLauncher> {
+        let own = Arc::clone(self);
+        blocking_or_here(move || own.around(launch, &more)).await
+    }
+
+    fn around(&self, launch: Launch, more: &[Own]) -> Result<Launch, NoLauncher> {
         let program = self.found()?;
         let paths = self.paths(more);
         let variables: Vec<OsString> = launch.env.keys().filter(|name| self.is_for_program(name)).cloned().collect();
         let mut launch = launch;
-        for name in OWN {
+        for name in OF_LAUNCHERS {
             if let Some(value) = self.environment.text(name) {
                 launch.env.entry(name.into()).or_insert_with(|| value.into());
             }

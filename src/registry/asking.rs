@@ -164,7 +164,7 @@ async fn attempt(one: &Unasked, asks: &Asks) -> Option<Answer> {
     let to_obey = if one.launcher.is_some() { Duration::from_millis(500) } else { Duration::ZERO };
     let grace = Grace { to_obey, ..Grace::NONE };
     let launch = match &one.launcher {
-        Some(launcher) => match launcher.around(launch.with_new_privileges(one.new_privileges), &[]) {
+        Some(launcher) => match launcher.wrap(launch.with_new_privileges(one.new_privileges), Vec::new()).await {
             Ok(launch) => launch,
             Err(NoLauncher(reason)) => return Some(Answer::Refused(reason)),
         },

@@ -48,7 +48,9 @@ impl Launcher for ProgramLauncher {
         let launch = Launch { directory: self.directory.clone(), ..launch };
         Box::pin(async move {
             let launch = match &spec.launcher {
-                Some(launcher) => launcher.around(launch, &[]).map_err(|reason| reason.unlaunched(&spec.pack))?,
+                Some(launcher) => {
+                    launcher.wrap(launch, Vec::new()).await.map_err(|reason| reason.unlaunched(&spec.pack))?
+                }
                 None => launch,
             };
             notes(StartNote(format!("starting {}", spec.pack)));

@@ -68,7 +68,7 @@ impl Launcher for PythonLauncher {
             let own = own_of_interpreter(&launch, &shims);
             let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &own));
             let launch = match &spec.launcher {
-                Some(launcher) => launcher.around(launch, &own).map_err(|reason| reason.unlaunched(&spec.pack))?,
+                Some(launcher) => launcher.wrap(launch, own).await.map_err(|reason| reason.unlaunched(&spec.pack))?,
                 None => launch,
             };
             let launch = launch.with_new_privileges(spec.new_privileges).with_walls(walls);
