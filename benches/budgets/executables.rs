@@ -63,21 +63,27 @@ pub fn walls(ground: &Ground) -> Fallible<Vec<Measured>> {
     ground.command(env!("CARGO_BIN_EXE_hostler")).args(["list", "--tools"]).arg(ground.folder("walls")).output()?;
     let walled = "[sandbox]\npreset = \"pure\"\nrequire = true\n";
     let hosts = "[sandbox]\npreset = \"pure\"\nnetwork = [\"192.0.2.1\"]\nrequire = true\n";
-    let mut peers = ["", walled, hosts]
+    let mut commands = ["", walled, hosts, walled]
         .into_iter()
-        .map(|settings| Peer::mcp(&mut ground.serve_with("walls", settings)?, Streams::Pipes))
+        .map(|settings| ground.serve_with("walls", settings))
         .collect::<Fallible<Vec<_>>>()?;
+    if let Some(last) = commands.last_mut() {
+        *last = without_namespaces(last);
+    }
+    let mut peers =
+        commands.iter_mut().map(|command| Peer::mcp(command, Streams::Pipes)).collect::<Fallible<Vec<_>>>()?;
     let calls = (ground.counts.calls / 100).max(20);
-    let mut rounds = Rounds::<3>::new();
+    let mut rounds = Rounds::<4>::new();
     for peer in &mut peers {
         peer.ask_once(TOOL)?;
     }
     for _ in 0..ground.counts.rounds.min(9) {
-        let [open, walled, hosts] = &mut peers[..] else { return Err("three peers".into()) };
+        let [open, walled, hosts, landlock] = &mut peers[..] else { return Err("four peers".into()) };
         rounds.push([
             p50(&open.ask_in_turn(TOOL, calls)?),
             p50(&walled.ask_in_turn(TOOL, calls)?),
             p50(&hosts.ask_in_turn(TOOL, calls)?),
+            p50(&landlock.ask_in_turn(TOOL, calls)?),
         ]);
     }
     let row = |which: usize, name: &str, most: f64| {
@@ -86,9 +92,30 @@ pub fn walls(ground: &Ground) -> Fallible<Vec<Measured>> {
         Measured::against(name, over, " ms", Target::AtMost(most), Target::AtMost(most)).from(raw)
     };
     Ok(vec![
-        row(1, "start in a sandbox − without", 1.0),
+        row(3, "start with Landlock and seccomp − without", 1.0),
+        row(1, "start in a sandbox − without", 15.0),
         row(2, "start in a sandbox with chosen hosts − without", 15.0),
     ])
+}
+
+/// The same command where a process can have no namespaces.
+fn without_namespaces(command: &Command) -> Command {
+    let close = "for kind in pid mnt net; do echo 0 >/proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";
+    let mut within = Command::new("unshare");
+    within
+        .args(["--user", "--map-root-user", "sh", "-c", close, "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => within.env(name, value),
+            None => within.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        within.current_dir(folder);
+    }
+    within
 }
 
 fn write(folder: &Path, name: &str) -> Fallible<std::path::PathBuf> {

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 #[cfg(target_os = "linux")]
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_process_group};
 #[cfg(target_os = "linux")]
-use rustix::process::{getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{getppid, set_parent_process_death_signal};
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
 
@@ -36,7 +36,7 @@ pub struct Child {
     /// Its descendants when last listed.
     known: Vec<(Pid, Row)>,
     /// What is kept for it, if it is within walls.
-    around: Option<Surroundings>,
+    around: Option<Box<Surroundings>>,
 }
 
 impl Child {
@@ -62,15 +62,18 @@ impl Child {
         if let Some(mark) = &mark {
             command.env(mark::VARIABLE, mark.to_string());
         }
+        let parent = is_main_thread().then(getpid);
         if let Some(walls) = &mut walls {
-            walls.depart(&mut command);
+            walls.depart(&mut command, parent);
         }
-        die_with_us(&mut command);
+        if !walls.as_ref().is_some_and(Prepared::has_monitor) {
+            die_with(parent, &mut command);
+        }
         domain::ban_core_dumps(&mut command);
         if !launch.new_privileges || launch.walls.is_some() {
             domain::confine(&mut command);
         }
-        let around = walls.map(|walls| walls.surround(&mut command));
+        let around = walls.map(|walls| Box::new(walls.surround(&mut command)));
         let mut started = command.spawn()?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
@@ -91,9 +94,9 @@ impl Child {
         stdin: OwnedFd,
         stdout: OwnedFd,
         stderr: OwnedFd,
-        mut around: Option<Surroundings>,
+        mut around: Option<Box<Surroundings>>,
     ) -> io::Result<Self> {
-        around.iter_mut().try_for_each(Surroundings::open)?;
+        around.iter_mut().try_for_each(|around| around.open())?;
         Ok(Self {
             pid,
             watch: DeathWatch::on(pid)?,
@@ -110,6 +113,11 @@ impl Child {
     /// The process id of the started program; with a launcher, the launcher's.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()
+    }
+
+    /// Whether it runs in a namespace of pids of its own, below a monitor that ends as it does.
+    pub fn has_monitor(&self) -> bool {
+        self.around.as_ref().is_some_and(|around| around.has_monitor())
     }
 
     /// The peak memory of it and the processes it waited for, in bytes; known after cleanup.
@@ -205,27 +213,27 @@ fn is_main_thread() -> bool {
 /// Makes the kernel kill the process when the thread that starts it ends. Only the main thread is sure to last, so this
 /// is not set for others: an embedding program may start processes from short-lived threads.
 #[cfg(target_os = "linux")]
-fn die_with_us(command: &mut Command) {
-    if !is_main_thread() {
-        return;
-    }
-    let own = getpid();
-    let arrange = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // hostler may have died before that, and no signal would follow. Compare with its pid, not with 1: an orphan's
-        // new parent may be any process, and in a container hostler may be 1 itself.
-        if getppid() == Some(own) { Ok(()) } else { Err(io::Error::from_raw_os_error(Errno::SRCH.raw_os_error())) }
-    };
+fn die_with(parent: Option<Pid>, command: &mut Command) {
+    let Some(parent) = parent else { return };
     // SAFETY: between fork and exec only system calls are made: prctl and getppid, and an error from a number. Nothing
     // allocates, locks or reads the environment.
     #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
     unsafe {
-        command.pre_exec(arrange);
+        command.pre_exec(move || end_with(parent));
     }
 }
 
+/// Makes the kernel kill this process when the thread of its parent that started it ends. Called between fork and exec.
+#[cfg(target_os = "linux")]
+pub(super) fn end_with(parent: Pid) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have died before that, and no signal would follow. Compare with its pid, not with 1: an orphan's new parent may be any
+    // process, and in a container hostler may be 1 itself.
+    if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from_raw_os_error(Errno::SRCH.raw_os_error())) }
+}
+
 #[cfg(not(target_os = "linux"))]
-fn die_with_us(_: &mut Command) {}
+fn die_with(_: Option<Pid>, _: &mut Command) {}
 
 /// The group of a process; `None` if it has exited, or if its group belongs to another pid namespace and has no number
 /// here, as for a container's first process. `rustix` treats such a group as impossible.

@@ -94,8 +94,13 @@ pub fn is_below_hostler() -> bool {
     let is_one = |above: Pid| is_named(name(above)) && program(above).is_none_or(|other| Some(other) == own_program);
     // Its own keeper has this program, too, and another name only a moment after the fork.
     let own_keeper = keeper::keeper();
-    table::ancestors(getpid()).into_iter().filter(|above| Some(*above) != own_keeper).any(is_one)
+    // From a namespace of pids, only the first process of that is seen.
+    let is_secluded = name(Pid::INIT).is_some_and(|name| name.trim_end() == INIT);
+    is_secluded || table::ancestors(getpid()).into_iter().filter(|above| Some(*above) != own_keeper).any(is_one)
 }
+
+/// The name of the first process in a namespace of pids that a hostler has made.
+pub(super) const INIT: &str = "hostler-init";
 
 /// Whether these variables belong to a process that some hostler started.
 pub fn is_marked(environment: &Environment) -> bool {

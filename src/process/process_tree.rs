@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::confinement::INIT;
 use super::mark::{Mark, Run, Standing};
 use super::table::Row;
 use super::{exit, table};
@@ -198,7 +199,8 @@ pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
     loop {
         let found = table::descendants(getpid(), spared, Some(until));
         for (pid, row) in kill(&found, Some(until)) {
-            if known.insert(pid) {
+            // It ends by itself a moment after its monitor.
+            if known.insert(pid) && row.name != INIT {
                 ended.killed.push((pid, row.name));
             }
         }

@@ -138,9 +138,10 @@ impl Handshake {
         if spec.concurrency > 1 && !hello.runs_several() {
             return Err(self.one_at_a_time());
         }
-        let below = spec.launcher.is_some().then(|| Tracked::below(&self.child, hello.pid));
+        let counts_apart = spec.launcher.is_some() || self.child.has_monitor();
+        let below = counts_apart.then(|| Tracked::below(&self.child, hello.pid));
         // Behind a launcher that starts it elsewhere, as in a container, only the launcher gets signals.
-        let is_elsewhere = matches!(below, Some(None));
+        let is_elsewhere = matches!(below, Some(None)) && spec.launcher.is_some();
         let claimed = if is_elsewhere { self.child.pid() } else { hello.pid };
         let interpreter = match below.flatten().unwrap_or_else(|| Tracked::behind(&self.child, claimed)) {
             Ok(interpreter) => interpreter,
@@ -208,12 +209,14 @@ impl Handshake {
             }
         });
         let pid = interpreter.pid();
+        // A monitor ends as its program does, and holds none of its pipes.
+        let is_it = self.child.pid() == pid || (self.child.has_monitor() && self.spec.launcher.is_none());
         // Without a launcher, the ends of the pipes show it.
-        let held = if self.child.pid() == pid { [None; 2] } else { held };
+        let held = if is_it { [None; 2] } else { held };
         let between = match (launched, &self.spec.launcher) {
             (Some(_), _) => Between::Uv,
             (None, Some(_)) if is_elsewhere => Between::Elsewhere,
-            (None, None) if self.child.pid() == pid => Between::Nothing,
+            (None, None) if is_it => Between::Nothing,
             (None, _) => Between::Launcher,
         };
         let ends_by_interruption = signals.interruption == Interruption::End;

@@ -160,6 +160,8 @@ def raw(*made):
 def signalled_above():
     """This runs in a child of the tool, whose parent is hostler."""
     grandparent = int(open(f"/proc/{os.getppid()}/stat").read().rsplit(")", 1)[1].split()[1])
+    if grandparent == 0:
+        raise ProcessLookupError(3, "it is not seen, and 0 would be one's own group")
     os.kill(grandparent, 0)
 
 

@@ -226,7 +226,7 @@ class Hosts(Calling):
         found = self.value("a.run", "ways:=" + json.dumps(ways))
         for name in ways:
             with self.subTest(name):
-                self.assertRegex(found[name] or "it leads out", r"Error\((1|13|22|38), |no effect|no namespace")
+                self.assertRegex(found[name] or "it leads out", r"Error\((1|2|3|13|22|38), |no effect|no namespace")
         status = dict(line.split(":", 1) for line in self.value("a.capabilities").splitlines())
         for which in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
             self.assertEqual(int(status[which], 16), 0, which)

@@ -1,7 +1,7 @@
 //! Rules about files and signals, by Landlock.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -119,6 +119,32 @@ pub(super) fn ruleset(access: &Access, own: &[PathBuf], private: Option<Borrowed
 
 /// Files that stand for a device can reach what no rule names.
 const DEVICE_FILES: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{MakeChar | MakeBlock});
+
+/// Whether the kernel has rules about signals.
+pub(super) fn has_scopes() -> bool {
+    version() >= 6
+}
+
+/// Lets what a process in a namespace of pids sees as `/proc` be read. It has just been mounted, so no rule names it. Called between fork and
+/// exec.
+pub(super) fn allow_own_processes(ruleset: libc::c_int) -> io::Result<()> {
+    let proc = open(c"/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let rule = Beneath { allowed: AccessFs::from_read(ABI::V1).bits(), folder: proc.as_raw_fd() };
+    // SAFETY: the rule has the kernel's layout, and both descriptors are open; the kernel only reads it.
+    #[expect(unsafe_code, reason = "Landlock's system calls have no wrapper; argued above")]
+    let added = unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, BENEATH, &raw const rule, 0_u32) };
+    if added < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// `LANDLOCK_RULE_PATH_BENEATH`.
+const BENEATH: libc::c_int = 1;
+
+/// `struct landlock_path_beneath_attr`.
+#[repr(C, packed)]
+struct Beneath {
+    allowed: u64,
+    folder: libc::c_int,
+}
 
 /// No signals to processes outside, and no sockets by an abstract name.
 pub(super) fn scopes() -> io::Result<OwnedFd> {

@@ -7,7 +7,7 @@ use std::io;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[cfg(target_os = "linux")]
-use super::namespaces::{counts_processes, has_mounts, has_networks};
+use super::namespaces::{counts_processes, has_mounts, has_networks, has_pids};
 
 /// What enforces a part of walls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +24,21 @@ pub enum Layer {
     Hiding,
     /// How many processes there are.
     Processes,
+    /// Processes outside, which are not seen.
+    OtherProcesses,
 }
 
 impl Layer {
     /// Every layer.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Files, Self::SystemCalls, Self::Signals, Self::Hosts, Self::Hiding, Self::Processes];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Files,
+        Self::SystemCalls,
+        Self::Signals,
+        Self::Hosts,
+        Self::Hiding,
+        Self::Processes,
+        Self::OtherProcesses,
+    ];
 
     /// Its word in lists.
     pub fn word(self) -> &'static str {
@@ -40,6 +49,7 @@ impl Layer {
             Self::Hosts => "chosen hosts",
             Self::Hiding => "hidden files and attributes",
             Self::Processes => "number of processes",
+            Self::OtherProcesses => "other processes",
         }
     }
 
@@ -48,11 +58,12 @@ impl Layer {
         match self {
             // The versions before cannot keep a file from being emptied.
             Self::Files => landlock_version() >= 3,
-            Self::Signals => landlock_version() >= 6,
+            Self::Signals => landlock_version() >= 6 || has_pids(),
             Self::SystemCalls => has_filters(),
             Self::Hosts => has_networks(),
             Self::Hiding => has_mounts(),
             Self::Processes => counts_processes(),
+            Self::OtherProcesses => has_pids(),
         }
     }
 
@@ -61,21 +72,23 @@ impl Layer {
         match self {
             Self::Files => "Landlock, Linux 6.2",
             Self::SystemCalls => "seccomp",
-            Self::Signals => "Landlock, Linux 6.12",
+            Self::Signals => "Landlock, Linux 6.12, or user and pid namespaces",
             Self::Hosts => "user and network namespaces",
             Self::Hiding => "user and mount namespaces",
+            Self::OtherProcesses => "user and pid namespaces, and a whole /proc",
             Self::Processes => "user namespaces, Linux 5.14, and another user than root",
         }
     }
 }
 
 /// Every layer, and by what this system enforces it; `None` where it does not.
-pub fn layers() -> [(Layer, Option<String>); 6] {
+pub fn layers() -> [(Layer, Option<String>); 7] {
     Layer::ALL.map(|layer| {
         let by = match layer {
+            Layer::Signals if landlock_version() < 6 => "namespaces".to_owned(),
             Layer::Files | Layer::Signals => format!("Landlock {}", landlock_version()),
             Layer::SystemCalls => "seccomp".to_owned(),
-            Layer::Hosts | Layer::Hiding | Layer::Processes => "namespaces".to_owned(),
+            Layer::Hosts | Layer::Hiding | Layer::Processes | Layer::OtherProcesses => "namespaces".to_owned(),
         };
         (layer, layer.is_here().then_some(by))
     })
@@ -120,6 +133,11 @@ fn has_mounts() -> bool {
 
 #[cfg(not(target_os = "linux"))]
 fn counts_processes() -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_pids() -> bool {
     false
 }
 

@@ -19,6 +19,8 @@ mod own_mounts;
 #[cfg(target_os = "linux")]
 mod own_network;
 #[cfg(target_os = "linux")]
+mod own_pids;
+#[cfg(target_os = "linux")]
 mod prepared;
 #[cfg(target_os = "linux")]
 mod programs;
@@ -28,6 +30,8 @@ mod recorded;
 mod recording;
 #[cfg(target_os = "linux")]
 mod reported;
+#[cfg(target_os = "linux")]
+mod shed;
 #[cfg(target_os = "linux")]
 mod system_calls;
 #[cfg(target_os = "linux")]
@@ -195,6 +199,8 @@ impl Walls {
             Layer::SystemCalls | Layer::Signals => self.limit_access(),
             Layer::Hosts => self.hosts().is_some(),
             Layer::Processes => self.processes.is_some(),
+            // It is never a condition: the layers of files and signals close more.
+            Layer::OtherProcesses => false,
             Layer::Hiding => !self.hidden.is_empty() || (self.is_required && self.keep_attributes()),
         };
         Layer::ALL.into_iter().filter(|layer| needs(layer) && !layer.is_here()).collect()

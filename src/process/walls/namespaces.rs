@@ -1,21 +1,23 @@
-//! Namespaces of a process's own, made between fork and exec: a network, and mounts. Without privileges that takes a namespace of users, in
-//! which the process stays who it is.
+//! Namespaces of a process's own, made between fork and exec: pids, a network, and mounts. Without privileges that takes a namespace of users,
+//! in which the process stays who it is.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, write};
 use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, dumpable_behavior, getegid, geteuid, set_dumpable_behavior, setrlimit,
+    DumpableBehavior, Pid, Resource, Rlimit, dumpable_behavior, getegid, geteuid, set_dumpable_behavior, setrlimit,
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::own_mounts::OwnMounts;
 use super::own_network::OwnNetwork;
+use super::own_pids::{OwnPids, list_own_processes};
 use crate::process::keeper;
 
 /// The namespaces of a process, prepared before the fork.
@@ -23,30 +25,46 @@ pub(super) struct Namespaces {
     /// The lines by which the process stays the user and the group that it is.
     users: String,
     groups: String,
+    pids: Option<OwnPids>,
     network: Option<OwnNetwork>,
     mounts: Option<OwnMounts>,
 }
 
 impl Namespaces {
     /// `counts` says whether its processes are counted apart from the user's others, which takes a namespace of users alone.
-    pub fn of(network: Option<OwnNetwork>, mounts: Option<OwnMounts>, counts: bool) -> Option<Self> {
+    pub fn of(
+        pids: Option<OwnPids>,
+        network: Option<OwnNetwork>,
+        mounts: Option<OwnMounts>,
+        counts: bool,
+    ) -> Option<Self> {
         let line = |id: u32| format!("{id} {id} 1\n");
         let (users, groups) = (line(geteuid().as_raw()), line(getegid().as_raw()));
-        (network.is_some() || mounts.is_some() || counts).then_some(Self { users, groups, network, mounts })
+        let is_needed = pids.is_some() || network.is_some() || mounts.is_some() || counts;
+        is_needed.then_some(Self { users, groups, pids, network, mounts })
+    }
+
+    /// Makes the process end with this one, if it will have another parent.
+    pub fn end_with(&mut self, parent: Option<Pid>) {
+        if let Some(pids) = &mut self.pids {
+            pids.parent = parent;
+        }
     }
 
     /// Makes them. Called between fork and exec.
     pub fn enter(&mut self) -> io::Result<()> {
         let mut kinds = UnshareFlags::NEWUSER;
-        kinds.set(UnshareFlags::NEWNET, self.network.is_some());
-        kinds.set(UnshareFlags::NEWNS, self.mounts.is_some());
-        // SAFETY: this process has one thread, and keeps its table of files.
-        #[expect(unsafe_code, reason = "argued above")]
-        unsafe {
-            unshare_unsafe(kinds)?;
-        }
+        kinds.set(UnshareFlags::NEWPID, self.pids.is_some());
+        unshare(kinds)?;
         self.keep_ids()?;
+        // The others are for the program alone, and not for what runs beside it.
+        self.pids.iter().try_for_each(OwnPids::step_inside)?;
+        let mut kinds = UnshareFlags::empty();
+        kinds.set(UnshareFlags::NEWNET, self.network.is_some());
+        kinds.set(UnshareFlags::NEWNS, self.mounts.is_some() || self.pids.is_some());
+        unshare(kinds)?;
         self.network.iter().try_for_each(OwnNetwork::set_up)?;
+        self.pids.iter().try_for_each(|_| list_own_processes())?;
         self.mounts.iter_mut().try_for_each(OwnMounts::set_up)
     }
 
@@ -69,30 +87,42 @@ impl Namespaces {
     }
 }
 
+fn unshare(kinds: UnshareFlags) -> io::Result<()> {
+    // SAFETY: this process has one thread, and keeps its table of files.
+    #[expect(unsafe_code, reason = "argued above")]
+    Ok(unsafe { unshare_unsafe(kinds) }?)
+}
+
+/// Whether a process can have a namespace of pids of its own here, and a listing of the processes in it.
+pub(super) fn has_pids() -> bool {
+    static KNOWN: Mutex<Known> = Mutex::new(Known { answer: None, tried: None });
+    known(&KNOWN, || can_enter(Namespaces::of(Some(OwnPids::new()), None, None, false)?, || Ok(())))
+}
+
 /// Whether a process can have a network of its own here.
 pub(super) fn has_networks() -> bool {
-    static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
+    static KNOWN: Mutex<Known> = Mutex::new(Known { answer: None, tried: None });
     known(&KNOWN, || {
         let Ok((network, _door)) = OwnNetwork::new() else { return None };
-        can_enter(Namespaces::of(Some(network), None, false)?, || Ok(()))
+        can_enter(Namespaces::of(None, Some(network), None, false)?, || Ok(()))
     })
 }
 
 /// Whether a process can have mounts of its own here.
 pub(super) fn has_mounts() -> bool {
-    static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
+    static KNOWN: Mutex<Known> = Mutex::new(Known { answer: None, tried: None });
     known(&KNOWN, || {
         let (root, hidden) = (PathBuf::from("/"), ["/proc", "/dev/null"].map(PathBuf::from));
         let mounts = OwnMounts::new(&hidden, &[], Some(std::slice::from_ref(&root)), &root)?;
-        can_enter(Namespaces::of(None, Some(mounts), false)?, || Ok(()))
+        can_enter(Namespaces::of(None, None, Some(mounts), false)?, || Ok(()))
     })
 }
 
 /// Whether the processes of a namespace are counted apart, and their number is limited. The limits of root's have no effect.
 pub(super) fn counts_processes() -> bool {
-    static KNOWN: Mutex<Option<bool>> = Mutex::new(None);
+    static KNOWN: Mutex<Known> = Mutex::new(Known { answer: None, tried: None });
     known(&KNOWN, || {
-        can_enter(Namespaces::of(None, None, true)?, || {
+        can_enter(Namespaces::of(None, None, None, true)?, || {
             setrlimit(Resource::Nproc, Rlimit { current: Some(1), maximum: Some(1) })?;
             // SAFETY: this process has one thread; the other one ends at once.
             #[expect(unsafe_code, reason = "argued above")]
@@ -105,13 +135,24 @@ pub(super) fn counts_processes() -> bool {
     })
 }
 
-/// What is known, or found out now. What only failed for want of something is tried again the next time.
-fn known(known: &Mutex<Option<bool>>, find_out: impl FnOnce() -> Option<bool>) -> bool {
+/// What is known of this system.
+struct Known {
+    answer: Option<bool>,
+    /// When it was tried without an answer.
+    tried: Option<Instant>,
+}
+
+/// How long something counts as missing that could not be found out, as where the number of namespaces is limited: trying it takes a process.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What is known, or found out now. What only failed for want of something is tried again later.
+fn known(known: &Mutex<Known>, find_out: impl FnOnce() -> Option<bool>) -> bool {
     let mut known = known.lock();
-    if known.is_none() {
-        *known = find_out();
+    if known.answer.is_none() && known.tried.is_none_or(|tried| tried.elapsed() >= AGAIN) {
+        known.answer = find_out();
+        known.tried = Some(Instant::now());
     }
-    known.unwrap_or(false)
+    known.answer.unwrap_or(false)
 }
 
 /// Whether a process can make such namespaces, and this holds in them; `None` if the attempt failed for another reason. A child tries it and

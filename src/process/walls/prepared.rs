@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use rustix::process::Resource;
+use rustix::process::{Pid, Resource};
 use seccompiler::BpfProgram;
 
 use super::layers::{self, Layer};
 use super::mount_plan::MountPlan;
-use super::namespaces::{Namespaces, has_mounts};
+use super::namespaces::{Namespaces, has_mounts, has_pids};
 use super::own_network::{Door, OwnNetwork, PROXIES};
+use super::own_pids::OwnPids;
 use super::recording::Reporting;
 use super::system_calls::{self, Closing};
 use super::temporary::PrivateFolder;
@@ -30,9 +31,11 @@ pub(in crate::process) struct Prepared {
     /// Its limits.
     most: [(Resource, Option<u64>); 3],
     limits_access: bool,
+    /// Those about files.
     rulesets: Vec<OwnedFd>,
+    scopes: Option<OwnedFd>,
     filters: &'static [BpfProgram],
-    namespaces: Option<Namespaces>,
+    namespaces: Option<Box<Namespaces>>,
     reporting: Option<Reporting>,
     around: Surroundings,
 }
@@ -42,6 +45,7 @@ pub(in crate::process) struct Prepared {
 pub(in crate::process) struct Surroundings {
     private: Option<PrivateFolder>,
     way_out: Option<WayOut>,
+    has_monitor: bool,
     proxy: Option<Proxy>,
 }
 
@@ -55,6 +59,11 @@ enum WayOut {
 }
 
 impl Surroundings {
+    /// Whether its process has a monitor, and lives in a namespace of pids.
+    pub fn has_monitor(&self) -> bool {
+        self.has_monitor
+    }
+
     /// Opens the way out, when the process has started.
     pub fn open(&mut self) -> io::Result<()> {
         self.proxy = match self.way_out.take() {
@@ -78,27 +87,26 @@ impl Prepared {
         let directory = launch.directory.clone().or_else(|| std::env::current_dir().ok());
         let directory = directory.unwrap_or_else(|| PathBuf::from("/"));
         // Asked for here: it starts a process.
-        let seals = walls.keep_attributes() && has_mounts();
-        let made = move || Self::new(&walls, &missing, &within, &directory, seals);
+        let can =
+            Means { seals: walls.keep_attributes() && has_mounts(), secludes: walls.limit_access() && has_pids() };
+        let made = move || Self::new(&walls, &missing, &within, &directory, can);
         if launch.walls.iter().any(|walls| walls.name_paths()) {
             return blocking_or_here(made).await.map(Some);
         }
         made().map(Some)
     }
 
-    fn new(walls: &Walls, missing: &[Layer], within: &Path, directory: &Path, seals: bool) -> io::Result<Self> {
+    fn new(walls: &Walls, missing: &[Layer], within: &Path, directory: &Path, can: Means) -> io::Result<Self> {
         let private = if walls.need_private_folder() { Some(PrivateFolder::create(within)?) } else { None };
         let paths = walls.own.iter().flat_map(|own| own.paths(&walls.environment));
         let own: Vec<PathBuf> = paths.collect::<BTreeSet<_>>().into_iter().collect();
         let limits_files = |access: &&Access| access.limits_files() && !missing.contains(&Layer::Files);
         let limited = walls.access.iter().filter(limits_files);
-        let mut rulesets = limited
+        let rulesets = limited
             .map(|access| files::ruleset(access, &own, private.as_ref().and_then(PrivateFolder::folder)))
             .collect::<io::Result<Vec<_>>>()?;
         let limits_access = walls.limit_access();
-        if limits_access && !missing.contains(&Layer::Signals) {
-            rulesets.push(files::scopes()?);
-        }
+        let scopes = (limits_access && files::has_scopes()).then(files::scopes).transpose()?;
         let filters = if limits_access && !missing.contains(&Layer::SystemCalls) {
             system_calls::filters(Closing {
                 network: walls.close_network(),
@@ -115,22 +123,32 @@ impl Prepared {
             }
             None => (None, walls.recorder.as_ref().map(recorded_way_out).transpose()?),
         };
+        let pids = can.secludes.then(OwnPids::new);
         // Elsewhere, all processes of the user would count.
         let processes = walls.processes.filter(|_| !missing.contains(&Layer::Processes));
-        let most =
-            [(Resource::Nproc, processes), (Resource::Nofile, walls.open_files), (Resource::Fsize, walls.file_size)];
-        let around = Surroundings { private, way_out, proxy: None };
+        let helpers = if pids.is_some() { OwnPids::HELPERS } else { 0 };
+        let most = [
+            (Resource::Nproc, processes.map(|most| most + helpers)),
+            (Resource::Nofile, walls.open_files),
+            (Resource::Fsize, walls.file_size),
+        ];
+        let around = Surroundings { private, way_out, has_monitor: pids.is_some(), proxy: None };
         let private = around.private.as_ref().map(PrivateFolder::path);
-        let mounts = MountPlan { walls, own: &own, private, directory, seals }.mounts()?;
-        let namespaces = Namespaces::of(network, mounts, processes.is_some());
+        let mounts = MountPlan { walls, own: &own, private, directory, seals: can.seals }.mounts()?;
+        let namespaces = Namespaces::of(pids, network, mounts, processes.is_some()).map(Box::new);
         let report = |recorder| Reporting::begin(recorder, &own, private);
         let reporting = walls.recorder.as_ref().map(report).transpose()?;
-        Ok(Self { most, limits_access, rulesets, filters, namespaces, reporting, around })
+        Ok(Self { most, limits_access, rulesets, scopes, filters, namespaces, reporting, around })
+    }
+
+    /// Whether the process has a monitor, which ends with hostler in its place.
+    pub fn has_monitor(&self) -> bool {
+        self.around.has_monitor
     }
 
     /// Makes a program use its proxy, and leave the namespaces that it shares. Before everything else that it does to itself: a domain over files forbids
-    /// mounts.
-    pub fn depart(&mut self, command: &mut Command) {
+    /// mounts. Its monitor, if it has one, ends with `parent`.
+    pub fn depart(&mut self, command: &mut Command, parent: Option<Pid>) {
         let proxy = match &self.around.way_out {
             Some(WayOut::Chosen(..)) => Some(OwnNetwork::proxy()),
             Some(WayOut::Recorded(socket, _)) => socket.local_addr().ok().map(|address| format!("http://{address}")),
@@ -143,6 +161,7 @@ impl Prepared {
             command.env_remove("NO_PROXY").env_remove("no_proxy").env("NODE_USE_ENV_PROXY", "1");
         }
         let Some(mut namespaces) = self.namespaces.take() else { return };
+        namespaces.end_with(parent);
         // SAFETY: between fork and exec only system calls are made, and errors from numbers; all memory was allocated before.
         #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
         unsafe {
@@ -152,7 +171,8 @@ impl Prepared {
 
     /// Makes a program start within them.
     pub fn surround(self, command: &mut Command) -> Surroundings {
-        let Self { most, limits_access, rulesets, filters, namespaces: _, reporting, around } = self;
+        let Self { most, limits_access, rulesets, scopes, filters, namespaces: _, reporting, around } = self;
+        let sees_own_processes = around.has_monitor;
         if let Some(private) = &around.private {
             for variable in ["TMPDIR", "TMP", "TEMP"] {
                 command.env(variable, private.path());
@@ -163,7 +183,10 @@ impl Prepared {
             if limits_access || reporting.is_some() {
                 layers::give_up_capabilities()?;
             }
-            rulesets.iter().try_for_each(|ruleset| files::enter(ruleset.as_raw_fd()))?;
+            if sees_own_processes {
+                rulesets.iter().try_for_each(|ruleset| files::allow_own_processes(ruleset.as_raw_fd()))?;
+            }
+            rulesets.iter().chain(&scopes).try_for_each(|ruleset| files::enter(ruleset.as_raw_fd()))?;
             filters.iter().try_for_each(system_calls::enter)?;
             // The last: what follows is reported.
             reporting.iter().try_for_each(Reporting::enter)
@@ -175,6 +198,15 @@ impl Prepared {
         }
         around
     }
+}
+
+/// What this system can do for a process, asked for where processes are started: that takes one.
+#[derive(Clone, Copy)]
+struct Means {
+    /// Keep the attributes of files that it may not write to.
+    seals: bool,
+    /// Give it a namespace of pids.
+    secludes: bool,
 }
 
 /// A proxy on the machine's own loopback: a program that does not use it reaches what it likes, and that is recorded, too.

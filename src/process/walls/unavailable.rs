@@ -4,6 +4,8 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 use super::layers;
 use crate::process::launch::Launch;
 
@@ -15,6 +17,11 @@ pub(in crate::process) struct Prepared;
 pub(in crate::process) struct Surroundings;
 
 impl Surroundings {
+    /// No process has one.
+    pub fn has_monitor(&self) -> bool {
+        false
+    }
+
     /// Nothing is to be opened.
     pub fn open(&mut self) -> io::Result<()> {
         Ok(())
@@ -30,8 +37,13 @@ impl Prepared {
         if walls.are_refused_without(&missing) { Err(io::Error::other(layers::lacking(&missing))) } else { Ok(None) }
     }
 
+    /// No process has one.
+    pub fn has_monitor(&self) -> bool {
+        false
+    }
+
     /// It stays where it is.
-    pub fn depart(&mut self, _: &mut Command) {}
+    pub fn depart(&mut self, _: &mut Command, _: Option<Pid>) {}
 
     /// It starts without.
     pub fn surround(self, _: &mut Command) -> Surroundings {
