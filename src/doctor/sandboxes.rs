@@ -50,8 +50,9 @@ pub(super) async fn walls(app: &Workspace) -> CheckResult {
         return CheckResult::good("sandbox", found);
     }
     let state = if is_refused { State::Bad } else { State::Doubtful };
-    let fix = if lacked.iter().all(|layer| matches!(layer, WallLayer::Hosts | WallLayer::Hiding | WallLayer::Processes))
-    {
+    let fix = if cfg!(target_os = "macos") {
+        "do without chosen hosts and `processes`, which macOS has no walls for (docs/sandbox.md)"
+    } else if lacked.iter().all(|layer| matches!(layer, WallLayer::Hosts | WallLayer::Hiding | WallLayer::Processes)) {
         "allow user namespaces (`sysctl user.max_user_namespaces`; on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0), or \
          do without chosen hosts and `hide` (docs/sandbox.md)"
     } else {

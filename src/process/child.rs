@@ -53,8 +53,8 @@ impl Child {
         let _open = keeper::open_for_starts();
         may_start(keeper::is_kept(), is_main_thread())?;
         let mark = Mark::next();
-        let mut command = Command::new(&launch.program);
-        command.args(&launch.args).env_clear().envs(&launch.env).process_group(0);
+        let mut command = walls.as_ref().map_or_else(|| launch.command(), |walls| walls.command(launch));
+        command.env_clear().envs(&launch.env).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(directory) = &launch.directory {
             command.current_dir(directory);

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,8 +98,15 @@ impl Launch {
         self
     }
 
+    /// The command that starts it, as far as that is a matter of program and arguments.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args);
+        command
+    }
+
     /// The folder for temporary files that its variables name.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
     pub(super) fn temporary(&self) -> &Path {
         let named = self.env.get(OsStr::new("TMPDIR")).map(Path::new).filter(|path| path.is_absolute());
         named.unwrap_or(Path::new("/tmp"))

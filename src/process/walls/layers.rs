@@ -1,13 +1,15 @@
 //! The layers that walls are made of, and which of them this system has.
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 use std::io;
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[cfg(target_os = "linux")]
 use super::namespaces::{counts_processes, has_mounts, has_networks, has_pids};
+#[cfg(target_os = "macos")]
+use super::seatbelt::has_profiles;
 
 /// What enforces a part of walls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,17 +59,17 @@ impl Layer {
     pub fn is_here(self) -> bool {
         match self {
             // The versions before cannot keep a file from being emptied.
-            Self::Files => landlock_version() >= 3,
-            Self::Signals => landlock_version() >= 6 || has_pids(),
-            Self::SystemCalls => has_filters(),
+            Self::Files => landlock_version() >= 3 || has_profiles(),
+            Self::Signals => landlock_version() >= 6 || has_pids() || has_profiles(),
+            Self::SystemCalls => has_filters() || has_profiles(),
             Self::Hosts => has_networks(),
-            Self::Hiding => has_mounts(),
+            Self::Hiding => has_mounts() || has_profiles(),
             Self::Processes => counts_processes(),
-            Self::OtherProcesses => has_pids(),
+            Self::OtherProcesses => has_pids() || has_profiles(),
         }
     }
 
-    /// What the kernel needs for it.
+    /// What the system needs for it.
     fn needs(self) -> &'static str {
         match self {
             Self::Files => "Landlock, Linux 6.2",
@@ -85,6 +87,7 @@ impl Layer {
 pub fn layers() -> [(Layer, Option<String>); 7] {
     Layer::ALL.map(|layer| {
         let by = match layer {
+            _ if cfg!(target_os = "macos") => "sandbox-exec".to_owned(),
             Layer::Signals if landlock_version() < 6 => "namespaces".to_owned(),
             Layer::Files | Layer::Signals => format!("Landlock {}", landlock_version()),
             Layer::SystemCalls => "seccomp".to_owned(),
@@ -99,6 +102,11 @@ pub(super) fn lacking(missing: &[Layer]) -> String {
     let words: Vec<String> =
         missing.iter().map(|layer| format!("{} (needs {})", layer.word(), layer.needs())).collect();
     format!("its sandbox needs what this system does not have: {}", words.join(", "))
+}
+
+#[cfg(not(target_os = "macos"))]
+fn has_profiles() -> bool {
+    false
 }
 
 #[cfg(target_os = "linux")]
@@ -142,9 +150,9 @@ fn has_pids() -> bool {
 }
 
 /// Lowers the limits of the calling process, for good.
-#[cfg(target_os = "linux")]
-pub(super) fn lower(amounts: &[(Resource, Option<u64>); 3]) -> io::Result<()> {
-    for (resource, most) in *amounts {
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub(super) fn lower(amounts: &[(Resource, Option<u64>)]) -> io::Result<()> {
+    for &(resource, most) in amounts {
         let Some(most) = most else { continue };
         let most = getrlimit(resource).maximum.map_or(most, |hard| most.min(hard));
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;

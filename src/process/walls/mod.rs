@@ -3,6 +3,8 @@
 //! On Linux, Landlock limits files and signals, and a filter of system calls (seccomp) the network and what acts on other processes
 //! or on the machine. Both are made before the fork and take effect in the child before `exec`: there nothing may allocate. A process
 //! can add walls within its own, and never remove one. Instead of limiting a process, walls can record what it reaches.
+//!
+//! On macOS, `sandbox-exec` starts the program within a profile.
 
 #[cfg(target_os = "linux")]
 mod addresses;
@@ -22,7 +24,9 @@ mod own_network;
 mod own_pids;
 #[cfg(target_os = "linux")]
 mod prepared;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "macos", test))]
+mod profile;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 mod programs;
 #[cfg(target_os = "linux")]
 mod recorded;
@@ -30,6 +34,8 @@ mod recorded;
 mod recording;
 #[cfg(target_os = "linux")]
 mod reported;
+#[cfg(target_os = "macos")]
+mod seatbelt;
 #[cfg(target_os = "linux")]
 mod shed;
 #[cfg(target_os = "linux")]
@@ -39,7 +45,7 @@ mod temporary;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 mod unavailable;
 
 use std::collections::BTreeSet;
@@ -54,11 +60,15 @@ pub use own::Own;
 pub(super) use prepared::{Prepared, Surroundings};
 #[cfg(target_os = "linux")]
 pub use recording::can_record;
+#[cfg(target_os = "macos")]
+pub(super) use seatbelt::{Prepared, Surroundings};
+#[cfg(target_os = "macos")]
+pub use seatbelt::{can_record, private_folders_removed};
 #[cfg(target_os = "linux")]
 pub use temporary::private_folders_removed;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub(super) use unavailable::{Prepared, Surroundings};
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub use unavailable::{can_record, private_folders_removed};
 
 use crate::config::Environment;
@@ -221,7 +231,7 @@ impl Walls {
     }
 
     /// Whether it gets a private folder for temporary files.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn need_private_folder(&self) -> bool {
         self.recorder.is_some() || self.access.iter().any(|access| access.write.is_some())
     }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 use super::programs::{folder_of, installation_of, needed_by};
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 use crate::config::Environment;
 
 /// Something that a walled process can read in any case.
@@ -22,7 +22,7 @@ pub enum Own {
 
 impl Own {
     /// The files and folders, as they are now.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
     pub(super) fn paths(&self, environment: &Environment) -> Vec<PathBuf> {
         match self {
             Self::Path(path) => vec![path.clone()],

@@ -146,6 +146,12 @@ impl Prepared {
         self.around.has_monitor
     }
 
+    /// The command that starts a program within them.
+    #[expect(clippy::unused_self, reason = "on macOS they are part of it")]
+    pub fn command(&self, launch: &Launch) -> Command {
+        launch.command()
+    }
+
     /// Makes a program use its proxy, and leave the namespaces that it shares. Before everything else that it does to itself: a domain over files forbids
     /// mounts. Its monitor, if it has one, ends with `parent`.
     pub fn depart(&mut self, command: &mut Command, parent: Option<Pid>) {

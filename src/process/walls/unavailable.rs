@@ -42,6 +42,12 @@ impl Prepared {
         false
     }
 
+    /// The command that starts a program within them.
+    #[expect(clippy::unused_self, reason = "on macOS they are part of it")]
+    pub fn command(&self, launch: &Launch) -> Command {
+        launch.command()
+    }
+
     /// It stays where it is.
     pub fn depart(&mut self, _: &mut Command, _: Option<Pid>) {}
 
