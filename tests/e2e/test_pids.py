@@ -193,7 +193,7 @@ class Seclusion(Calling):
             inside = self.inside(worker)
             self.assertEqual(len(inside), 3, "init, the worker, the orphan")
             os.kill(worker, signal.SIGKILL)
-            gone(*inside)
+            eventually(gone(*inside), "all inside have ended")
             await self.goes_on(hostler)
 
         asyncio.run(self.within(test))
@@ -223,7 +223,7 @@ class Seclusion(Calling):
                 os.kill(victim, signal.SIGKILL)
                 answer = await waiting
                 self.assertEqual(answer.code, "PROCESS_KILLED", answer.message)
-                gone(monitor, *inside)
+                eventually(gone(monitor, *inside), "all have ended")
                 await self.goes_on(hostler)
 
         asyncio.run(self.within(test))
@@ -243,7 +243,7 @@ class Seclusion(Calling):
                 os.kill(pid, signal.SIGSTOP)
             for pid in (keeper, supervisor):
                 os.kill(pid, signal.SIGKILL)
-            gone(monitor, *inside)
+            eventually(gone(monitor, *inside), "all have ended")
 
         try:
             asyncio.run(self.within(test))
