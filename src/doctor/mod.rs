@@ -4,6 +4,8 @@
 mod machine;
 mod sandboxes;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::check::open_to_others;
@@ -61,6 +63,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
         Some(CheckResult::new("tools", State::Doubtful, what, fix))
     }));
     results.extend(broken(app));
+    results.extend(launchers(app));
     results.push(machine::separation());
     results.push(sandboxes::walls(app).await);
     results.extend(sandboxes::absent(app));
@@ -126,6 +129,21 @@ fn broken(app: &Workspace) -> Vec<CheckResult> {
         broken.join(", ")
     );
     vec![CheckResult::new("tools", State::Bad, found, "run `hostler check`")]
+}
+
+/// Commands that start tools, and are not there.
+fn launchers(app: &Workspace) -> Vec<CheckResult> {
+    let mut missing: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for entry in &app.calls.registry.catalogue().files {
+        let launcher = entry.launcher(&app.config().environment);
+        if let Some(Diagnosis { what, fix }) = launcher.and_then(|launcher| launcher.missing()) {
+            missing.entry((what, fix)).or_default().push(entry.file.pack.clone());
+        }
+    }
+    let result = |((what, fix), packs): ((String, String), Vec<String>)| {
+        CheckResult::new("launcher", State::Bad, format!("{}: {what}", packs.join(", ")), fix)
+    };
+    missing.into_iter().map(result).collect()
 }
 
 /// Declared secrets that are not set.

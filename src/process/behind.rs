@@ -110,6 +110,11 @@ impl CommandLauncher {
         Ok(Launch { program, args, ..launch })
     }
 
+    /// Why it cannot start anything, if its program is not there.
+    pub fn missing(&self) -> Option<Diagnosis> {
+        self.found().err().map(|missing| missing.0)
+    }
+
     fn found(&self) -> Result<PathBuf, NoLauncher> {
         self.environment.find_program(&self.program).ok_or_else(|| {
             let shown = self.program.display();

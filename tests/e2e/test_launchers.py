@@ -120,6 +120,12 @@ class Faults(Launched):
             self.assertIn(f"({config}:{line})", error["message"])
         listed = run("list", env=self.env, cwd=self.folder)
         self.assertIn("no-such-launcher", listed.stdout + listed.stderr, "an executable is not even asked for its schema")
+        found = json.loads(run("doctor", "--offline", "--json", env=self.env, cwd=self.folder).stdout)
+        missing = [check["found"] for check in found if check["about"] == "launcher"]
+        self.assertEqual(sorted(line.split(":")[0] for line in missing), ["bash", "far", "program"], missing)
+        self.set(["/bin/sh", "-c"])
+        found = json.loads(run("doctor", "--offline", "--json", env=self.env, cwd=self.folder).stdout)
+        self.assertNotIn("launcher", {check["about"] for check in found})
 
     def test_a_path_begins_at_the_file_that_names_it(self):
         wrapper = self.folder / "wrapper"
