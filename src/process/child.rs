@@ -120,6 +120,17 @@ impl Child {
         self.around.as_ref().is_some_and(|around| around.has_monitor())
     }
 
+    /// The program itself, where the started process is its monitor.
+    pub fn program(&self) -> u32 {
+        if !self.has_monitor() {
+            return self.pid();
+        }
+        // The monitor starts init first, and the program then.
+        let rows =
+            table::children(self.pid).into_iter().filter_map(|pid| Some((table::row(pid)?.started, pid.as_raw_pid())));
+        rows.max().map_or(self.pid(), |(_, pid)| pid.unsigned_abs())
+    }
+
     /// The peak memory of it and the processes it waited for, in bytes; known after cleanup.
     pub fn peak_memory(&self) -> Option<usize> {
         self.peak
@@ -261,6 +272,15 @@ impl Tracked {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a process of this worker"));
         }
         Ok(Self { pid, watch })
+    }
+
+    /// Tracks the program that a process is, or that it monitors.
+    pub fn program_of(child: &Child) -> io::Result<Self> {
+        if child.has_monitor() {
+            let pid = i32::try_from(child.program()).ok().and_then(Pid::from_raw);
+            return Self::of(pid.ok_or(io::ErrorKind::NotFound)?);
+        }
+        Self::behind(child, child.pid())
     }
 
     /// Tracks this process, which its caller has found below a launcher.

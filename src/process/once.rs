@@ -115,7 +115,7 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
     let deadline = Instant::now() + once.limit;
     let mut running = Running { child: None, grace: once.grace };
     let child = running.child.insert(spawn_when_written(&once.launch).await?);
-    let pid = child.pid();
+    let (pid, root) = (child.pid(), child.program());
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut output, mut errors, mut unkept) = (Vec::new(), String::new(), 0);
     let hear = &hear;
@@ -130,7 +130,7 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
                 }
             )
         };
-        let exceeded = exceeded(pid, once.limits, CallCount::of_one(), 1);
+        let exceeded = exceeded(root, once.limits, CallCount::of_one(), 1);
         tokio::pin!(reading, exceeded);
         let mut all_is_read = false;
         let end = loop {

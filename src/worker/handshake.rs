@@ -108,7 +108,7 @@ impl Handshake {
                 Err(_) => return Err(self.slow_fault(limit).await),
             }
         } else {
-            Tracked::behind(&self.child, self.child.pid())
+            Tracked::program_of(&self.child)
         };
         let interpreter = match interpreter {
             Ok(interpreter) => interpreter,

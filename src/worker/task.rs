@@ -161,7 +161,7 @@ impl WorkerTask {
         let calls = Arc::clone(&self.calls);
         // A program may say that another process is the one that runs its calls. Below `uv run`, uv itself does not count.
         let is_below = self.between == Between::Uv || self.concurrency > 1;
-        let root = if is_below { self.interpreter.pid() } else { self.child.pid() };
+        let root = if is_below { self.interpreter.pid() } else { self.child.program() };
         let exceeded = exceeded(root, self.limits, calls, self.concurrency);
         let excess = tokio::select! {
             exit = self.until_death() => return (exit, None),

@@ -14,8 +14,17 @@ from harness import HOSTLER, Calling, alive, children, config_file, connected, e
 TOOL = '''
 import ctypes, os, signal, subprocess, sys, time
 
-def seen() -> list[int]:
-    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+def seen(path: str = "/proc") -> list[int]:
+    return sorted(int(name) for name in os.listdir(path) if name.isdigit())
+
+def group() -> int:
+    return os.getpgid(0)
+
+def hold(megabytes: int) -> int:
+    held = bytearray(megabytes << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    time.sleep(1.5)
+    return len(held) >> 20
 
 def pid() -> int:
     return os.getpid()
@@ -230,6 +239,30 @@ class Seclusion(Calling):
 
     def parent(self, pid):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+    def test_a_signal_reaches_a_program_that_makes_its_own_group(self):
+        program, told = self.tools / "program", self.folder / "home" / "told"
+        program.write_text(f"""#!/bin/sh
+[ "$1" = --schema ] && {{ echo '{{"parameters": {{"type": "object"}}}}'; exit; }}
+exec timeout 60 sh -c 'trap "echo told > {told}; exit" TERM; sleep 60 & wait'
+""")
+        program.chmod(0o755)
+        config_file(self.folder, 'tools = ["tools"]\n[tool.program]\ntimeout = "1s"\n'
+                    f'sandbox = {{ preset = "pure", write = ["{told.parent}"] }}\n')
+        self.assertEqual(self.error("program")["code"], "TOOL_TIMEOUT")
+        self.assertEqual(told.read_text(), "told\n")
+
+    def test_its_group_is_its_own(self):
+        self.assertEqual(self.value("a.group"), 2, "a signal to it reaches nothing outside")
+
+    def test_a_folder_in_the_listing_of_all_shows_no_other(self):
+        done = run("call", "--json", "a.seen", "path=.", "--tools", str(self.tools), "--config", str(self.config), env=self.env, cwd="/proc")
+        self.assertEqual(json.loads(done.stdout)["result"], [1, 2], done.stderr)
+
+    def test_limits_count_the_program_alone(self):
+        config_file(self.folder, 'tools = ["tools"]\n[tool.a]\nsandbox = "pure"\nmax_memory = "100MB"\n')
+        self.assertEqual(self.value("a.hold", "megabytes=75"), 75)
+        self.assertEqual(self.error("a.hold", "megabytes=150")["code"], "RESOURCE_EXHAUSTED")
 
     def test_nothing_survives_a_killed_hostler(self):
         async def test(hostler):

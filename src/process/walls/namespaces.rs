@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::own_mounts::OwnMounts;
 use super::own_network::OwnNetwork;
-use super::own_pids::{OwnPids, list_own_processes};
-use crate::process::keeper;
+use super::own_pids::{OwnPids, enter_again, list_own_processes};
+use crate::process::{keeper, table};
 
 /// The namespaces of a process, prepared before the fork.
 pub(super) struct Namespaces {
@@ -64,7 +64,10 @@ impl Namespaces {
         kinds.set(UnshareFlags::NEWNS, self.mounts.is_some() || self.pids.is_some());
         unshare(kinds)?;
         self.network.iter().try_for_each(OwnNetwork::set_up)?;
-        self.pids.iter().try_for_each(|_| list_own_processes())?;
+        if let Some(pids) = &self.pids {
+            list_own_processes()?;
+            enter_again(&pids.directory)?;
+        }
         self.mounts.iter_mut().try_for_each(OwnMounts::set_up)
     }
 
@@ -96,7 +99,11 @@ fn unshare(kinds: UnshareFlags) -> io::Result<()> {
 /// Whether a process can have a namespace of pids of its own here, and a listing of the processes in it.
 pub(super) fn has_pids() -> bool {
     static KNOWN: Mutex<Known> = Mutex::new(Known { answer: None, tried: None });
-    known(&KNOWN, || can_enter(Namespaces::of(Some(OwnPids::new()), None, None, false)?, || Ok(())))
+    // From the listing of another namespace, no process below is found.
+    table::tells()
+        && known(&KNOWN, || {
+            can_enter(Namespaces::of(Some(OwnPids::new(Path::new("/"))), None, None, false)?, || Ok(()))
+        })
 }
 
 /// Whether a process can have a network of its own here.
@@ -173,7 +180,13 @@ fn can_enter(
             Err(Errno::CANCELED.into())
         });
     }
-    let error = command.spawn().err()?;
+    let error = match command.spawn() {
+        Err(error) => error,
+        Ok(mut child) => {
+            let _ = child.wait();
+            return None;
+        }
+    };
     match Errno::from_io_error(&error) {
         Some(Errno::CANCELED) => Some(true),
         Some(Errno::PERM | Errno::ACCESS | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Some(false),

@@ -10,17 +10,20 @@
 //! every orphan; a program expects neither, so it is the second. When the monitor ends, init does, and with it the kernel kills all that is
 //! left inside. Both are forks without an exec, which would cost milliseconds, and keep none of hostler's memory.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, chdir, getpid, kill_process, setrlimit, waitpid,
+    DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, chdir, getpid, kill_process,
+    set_dumpable_behavior, setpgid, setrlimit, waitpid,
 };
 use rustix::stdio::dup2_stdin;
 use rustix::thread::set_name;
@@ -36,6 +39,8 @@ pub(super) struct OwnPids {
     arguments: Option<Range<usize>>,
     /// The process with which the monitor ends.
     pub parent: Option<Pid>,
+    /// The working directory of the program.
+    pub directory: CString,
 }
 
 /// The names of the helpers. A name has at most 15 letters.
@@ -46,9 +51,11 @@ impl OwnPids {
     /// How many processes run beside the program.
     pub const HELPERS: u64 = 2;
 
-    pub fn new() -> Self {
+    pub fn new(directory: &Path) -> Self {
         static ARGUMENTS: LazyLock<Option<Range<usize>>> = LazyLock::new(arguments);
-        Self { arguments: ARGUMENTS.clone(), parent: None }
+        // A name with a zero in it was refused before.
+        let directory = CString::new(directory.as_os_str().as_bytes()).unwrap_or_default();
+        Self { arguments: ARGUMENTS.clone(), parent: None, directory }
     }
 
     /// Starts the first process of the namespace that children of this one get, and goes on as the second. Called between fork and exec.
@@ -57,6 +64,10 @@ impl OwnPids {
         if let Some(parent) = self.parent {
             end_with(parent)?;
         }
+        // What the helpers need is tried before there are any: one that fails would end the program at any moment.
+        close_from(libc::c_uint::MAX)?;
+        // The handlers of hostler would use its memory.
+        let mask = block_signals();
         // Init reads until the monitor has ended.
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         // On the stack: init has that and the arguments alone.
@@ -71,7 +82,12 @@ impl OwnPids {
         memory.share(true);
         let Some(init) = init? else { exit(1) };
         match fork() {
-            Ok(None) => Ok(()),
+            Ok(None) => {
+                // A group that the monitor is not in, and that it passes signals on to.
+                setpgid(None, None)?;
+                set_mask(&mask);
+                Ok(())
+            }
             Ok(Some(program)) => be_monitor(program, writer.as_fd(), &memory),
             Err(error) => {
                 let _ = kill_process(init, Signal::KILL);
@@ -97,6 +113,11 @@ pub(super) fn list_own_processes() -> io::Result<()> {
     Ok(mount(c"proc", c"/proc", c"proc", flags, None)?)
 }
 
+/// Enters the working directory anew: it may be in the listing of all. Called between fork and exec.
+pub(super) fn enter_again(directory: &CStr) -> io::Result<()> {
+    Ok(chdir(directory).or_else(|_| chdir(c"/"))?)
+}
+
 /// Waits until the monitor has ended. Whatever else is inside dies with this process. Orphans are not zombies: their signal is ignored.
 fn be_init(end: BorrowedFd<'_>, arguments: Option<Range<usize>>) -> ! {
     if let Some(arguments) = arguments {
@@ -112,43 +133,56 @@ fn be_init(end: BorrowedFd<'_>, arguments: Option<Range<usize>>) -> ! {
     exit(0)
 }
 
-/// Waits until the program has ended, and ends as it did.
+/// Passes signals on to the program's group until the program has ended, and ends as it did.
 fn be_monitor(program: Pid, end: BorrowedFd<'_>, memory: &OwnMemory) -> ! {
+    // The program does the same: a signal must not come before.
+    let _ = setpgid(Some(program), Some(program));
     if become_helper(MONITOR, end, false).is_err() {
         let _ = kill_process(program, Signal::KILL);
     }
     memory.shed();
     loop {
-        match waitpid(Some(program), WaitOptions::empty()) {
+        match waitpid(Some(program), WaitOptions::NOHANG) {
             Ok(Some((_, status))) => end_like(status),
             Ok(None) | Err(Errno::INTR) => {}
             Err(_) => exit(1),
+        }
+        let number = next_signal();
+        if number > 0 && number != libc::SIGCHLD {
+            // SAFETY: it takes two numbers.
+            #[expect(unsafe_code, reason = "for every number, the library has no other way; argued above")]
+            unsafe {
+                libc::kill(-program.as_raw_pid(), number);
+            }
         }
     }
 }
 
 /// The streams, the folder, the rights and the memory are not the helper's. It keeps one end of the pipe.
 fn become_helper(name: &CStr, end: BorrowedFd<'_>, reaps: bool) -> io::Result<()> {
-    ignore_signals(reaps);
+    reset_signals(reaps);
     dup2_stdin(end)?;
-    // SAFETY: no descriptor above 0 is used by this process again.
-    #[expect(unsafe_code, reason = "a system call without memory; argued above")]
-    let closed = unsafe { libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0) };
-    if closed < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    close_from(1)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     chdir(c"/")?;
     give_up_capabilities()?;
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     Ok(set_name(name)?)
 }
 
-/// Makes this process ignore every signal that can be ignored, and removes the handlers of hostler. If the one about children is ignored, the
-/// kernel reaps them.
-fn ignore_signals(reaps: bool) {
+/// Closes every descriptor from this number on.
+fn close_from(first: libc::c_uint) -> io::Result<()> {
+    // SAFETY: who calls it uses none of them again.
+    #[expect(unsafe_code, reason = "a system call without memory; argued above")]
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
+    if closed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Removes the handlers of hostler from a process whose signals are blocked. An orphan is no zombie where the signal about children is ignored.
+fn reset_signals(reaps: bool) {
     for number in 1..=libc::SIGRTMAX() {
-        let action = if number == libc::SIGCHLD && !reaps { libc::SIG_DFL } else { libc::SIG_IGN };
-        // SAFETY: no handler is installed. What cannot be ignored is refused.
+        let action = if number == libc::SIGCHLD && reaps { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: no handler is installed. What cannot be changed is refused.
         #[expect(unsafe_code, reason = "the library has no other way for every number; argued above")]
         unsafe {
             libc::signal(number, action);
@@ -156,14 +190,46 @@ fn ignore_signals(reaps: bool) {
     }
 }
 
+/// Blocks every signal that can be blocked; returns which were before.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are local, and one of zeros is a valid set.
+    #[expect(unsafe_code, reason = "the library has no other way; argued above")]
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    }
+}
+
+fn set_mask(mask: &libc::sigset_t) {
+    // SAFETY: the set outlives the call.
+    #[expect(unsafe_code, reason = "the library has no other way; argued above")]
+    unsafe {
+        libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+    }
+}
+
+/// Waits for a signal that is blocked, and takes it. Not above 0, if there was none.
+fn next_signal() -> i32 {
+    // SAFETY: the set is local, and one of zeros is a valid set.
+    #[expect(unsafe_code, reason = "the library has no other way; argued above")]
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigwaitinfo(&raw const all, std::ptr::null_mut())
+    }
+}
+
 /// Ends this process as another one did: with its status, or by the signal that killed it.
 fn end_like(status: WaitStatus) -> ! {
     if let Some(number) = status.terminating_signal() {
-        // SAFETY: both take numbers, and no handler is installed.
+        // SAFETY: a set of zeros is empty, and no handler is installed.
         #[expect(unsafe_code, reason = "the end of a forked process; argued above")]
         unsafe {
-            libc::signal(number, libc::SIG_DFL);
+            let none = std::mem::zeroed();
             libc::kill(getpid().as_raw_pid(), number);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         }
         exit(128 + number);
     }

@@ -123,7 +123,7 @@ impl Prepared {
             }
             None => (None, walls.recorder.as_ref().map(recorded_way_out).transpose()?),
         };
-        let pids = can.secludes.then(OwnPids::new);
+        let pids = can.secludes.then(|| OwnPids::new(directory));
         // Elsewhere, all processes of the user would count.
         let processes = walls.processes.filter(|_| !missing.contains(&Layer::Processes));
         let helpers = if pids.is_some() { OwnPids::HELPERS } else { 0 };

@@ -11,11 +11,15 @@ use crate::config::sandbox::Network;
 
 /// What every program may read and run: the system's programs, libraries and data. Neither `/Users`, `/private/tmp` nor the rest of
 /// `/private/etc` and `/private/var` is among it.
-const SYSTEM: [&str; 31] = [
+const SYSTEM: [&str; 35] = [
     "/usr",
     "/bin",
     "/sbin",
-    "/System",
+    "/System/Applications",
+    "/System/Cryptexes",
+    "/System/Library",
+    "/System/Volumes/Preboot/Cryptexes",
+    "/System/iOSSupport",
     "/Library/Apple",
     "/Library/Developer",
     "/Library/Filesystems",
@@ -46,8 +50,17 @@ const SYSTEM: [&str; 31] = [
 ];
 
 /// Devices without content of others.
-const DEVICES: [&str; 7] =
-    ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/dtracehelper", "/dev/fd", "/dev/autofs_nowait"];
+const DEVICES: [&str; 9] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/dtracehelper",
+    "/dev/autofs_nowait",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+];
 
 /// The services of the system that a program needs to look up users and folders, and to log. All others could act for it, as the one that
 /// opens programs does, or know secrets, as the keychain does.
@@ -100,19 +113,22 @@ pub(super) fn profile(walls: &Walls, own: &[PathBuf], private: Option<&Path>) ->
     }
     network(&mut text, walls);
     if !walls.hidden.is_empty() {
-        rule(&mut text, "file-read* file-write* process-exec*", None, &beneath(walls.hidden.iter()));
+        rule(&mut text, "file-read* file-write* file-link process-exec*", None, &beneath(walls.hidden.iter()));
+        // What is above could be renamed, and the rule goes by names.
+        rule(&mut text, "file-write-unlink", None, &above(&walls.hidden));
     }
     text
 }
 
 fn files(text: &mut String, access: &Access, own: &[PathBuf], private: Option<&Path>) {
-    let devices = DEVICES.iter().map(|device| filter("literal", device));
+    let devices = DEVICES.iter().map(|device| filter("literal", device)).chain([filter("subpath", "/dev/fd")]);
     if let Some(folders) = &access.read {
         // The root itself: programs list it to find out where they are.
         let system = SYSTEM.iter().map(|path| filter("subpath", path)).chain([filter("literal", "/")]);
         let named = beneath(folders.iter().chain(own).map(PathBuf::as_path).chain(private));
         let all: Vec<String> = system.chain(devices.clone()).chain(named).collect();
-        rule(text, "file-read-data file-read-xattr process-exec*", Some("require-not"), &all);
+        // A link would be another name of what may not be read.
+        rule(text, "file-read-data file-read-xattr file-link process-exec*", Some("require-not"), &all);
     }
     if let Some(folders) = &access.write {
         let all: Vec<String> = devices.chain(beneath(folders.iter().map(PathBuf::as_path).chain(private))).collect();
@@ -147,6 +163,16 @@ fn rule(text: &mut String, operations: &str, negated: Option<&str>, filters: &[S
 fn beneath<P: AsRef<Path>>(paths: impl Iterator<Item = P>) -> Vec<String> {
     let both = paths.flat_map(|path| [path.as_ref().to_owned(), real(path.as_ref())]);
     let mut found: Vec<String> = both.map(|path| filter("subpath", &path.to_string_lossy())).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The filters of the folders above these paths, and above those that links in them lead to.
+fn above(paths: &[PathBuf]) -> Vec<String> {
+    let both = paths.iter().flat_map(|path| [path.clone(), real(path)]);
+    let folders = both.flat_map(|path| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>());
+    let mut found: Vec<String> = folders.map(|folder| filter("literal", &folder.to_string_lossy())).collect();
     found.sort();
     found.dedup();
     found
@@ -200,7 +226,7 @@ mod tests {
         let text = profile(&walls(vec![pure()]), &[], Some(Path::new("/private/tmp/hostler.1")));
         let rules = lines(&text, "file-write*");
         assert_eq!(rules.len(), 1);
-        assert_eq!(rules[0].matches("subpath").count(), 1);
+        assert_eq!(rules[0].matches("subpath").count(), 2, "and descriptors");
         assert!(rules[0].contains("(subpath \"/private/tmp/hostler.1\")"), "{text}");
         assert!(text.ends_with("(deny network*)\n") && !text.contains("dnssd"), "{text}");
     }
@@ -216,9 +242,14 @@ mod tests {
 
     #[test]
     fn what_is_hidden_is_neither_read_nor_written() {
-        let hiding = Walls { hidden: vec!["/hidden".into()], ..walls(vec![Access::FULL]) };
+        let hiding = Walls { hidden: vec!["/hidden/deeper".into()], ..walls(vec![Access::FULL]) };
         let text = profile(&hiding, &[], None);
-        assert!(text.contains("(deny file-read* file-write* process-exec* (require-any\n    (subpath \"/hidden\")))"));
+        assert_eq!(lines(&text, "file-read*").len(), 1);
+        assert!(lines(&text, "file-read*")[0].contains("(subpath \"/hidden/deeper\")"), "{text}");
+        assert!(
+            lines(&text, "file-write-unlink")[0].contains("(literal \"/hidden\")"),
+            "what is above keeps its name: {text}"
+        );
     }
 
     #[test]
