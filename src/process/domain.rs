@@ -44,7 +44,7 @@ pub(super) fn ban_core_dumps(command: &mut Command) {
 #[cfg(target_os = "linux")]
 mod system {
     use std::io;
-    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
     use std::sync::LazyLock;
 
     use rustix::fs::{Mode, OFlags, open};
@@ -52,14 +52,12 @@ mod system {
     use rustix::thread::set_no_new_privs;
 
     use super::{Command, CommandExt};
-    use crate::process::walls::landlock_version;
+    use crate::process::walls::{add_landlock_rule, landlock_version};
 
     /// `LANDLOCK_ACCESS_FS_REFER`: moving and linking between folders.
     const REFER: u64 = 1 << 13;
     /// The first version of Landlock's interface that has it (Linux 5.19). The one before denies it without exception.
     const FIRST_USABLE: u32 = 2;
-    /// `LANDLOCK_RULE_PATH_BENEATH`.
-    const PATH_BENEATH: libc::c_int = 1;
 
     /// The rules of all domains. Each process that applies them gets a domain of its own.
     static RULESET: LazyLock<Option<OwnedFd>> = LazyLock::new(|| ruleset().ok().flatten());
@@ -67,13 +65,6 @@ mod system {
     /// Whether the system has usable domains.
     pub fn is_supported() -> bool {
         RULESET.is_some()
-    }
-
-    /// `struct landlock_path_beneath_attr`.
-    #[repr(C, packed)]
-    struct PathBeneath {
-        allowed_access: u64,
-        parent: libc::c_int,
     }
 
     /// Builds the rules; `None` where the kernel has no Landlock, has it disabled, or a filter of system calls hides it.
@@ -91,11 +82,7 @@ mod system {
         // SAFETY: the kernel has just opened it, with close-on-exec, for this owner alone.
         let ruleset = unsafe { OwnedFd::from_raw_fd(fd) };
         let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let rule = PathBeneath { allowed_access: REFER, parent: root.as_raw_fd() };
-        // SAFETY: the rule has the kernel's layout, and both descriptors are open; the kernel only reads it.
-        checked(unsafe {
-            libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)
-        })?;
+        add_landlock_rule(ruleset.as_raw_fd(), root.as_fd(), REFER)?;
         Ok(Some(ruleset))
     }
 

@@ -129,7 +129,12 @@ pub(super) fn has_scopes() -> bool {
 /// exec.
 pub(super) fn allow_own_processes(ruleset: libc::c_int) -> io::Result<()> {
     let proc = open(c"/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let rule = Beneath { allowed: AccessFs::from_read(ABI::V1).bits(), folder: proc.as_raw_fd() };
+    add_rule(ruleset, proc.as_fd(), AccessFs::from_read(ABI::V1).bits())
+}
+
+/// Allows what a folder has beneath it, without an allocation.
+pub(in crate::process) fn add_rule(ruleset: libc::c_int, folder: BorrowedFd<'_>, allowed: u64) -> io::Result<()> {
+    let rule = Beneath { allowed, folder: folder.as_raw_fd() };
     // SAFETY: the rule has the kernel's layout, and both descriptors are open; the kernel only reads it.
     #[expect(unsafe_code, reason = "Landlock's system calls have no wrapper; argued above")]
     let added = unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, BENEATH, &raw const rule, 0_u32) };

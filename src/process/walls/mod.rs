@@ -53,7 +53,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-pub(super) use files::version as landlock_version;
+pub(super) use files::{add_rule as add_landlock_rule, version as landlock_version};
 pub use layers::{Layer, layers};
 pub use own::Own;
 #[cfg(target_os = "linux")]
