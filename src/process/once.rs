@@ -115,7 +115,9 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
     let deadline = Instant::now() + once.limit;
     let mut running = Running { child: None, grace: once.grace };
     let child = running.child.insert(spawn_when_written(&once.launch).await?);
-    let (pid, root) = (child.pid(), child.program());
+    let pid = child.pid();
+    // Looked up only where something is limited.
+    let root = if once.limits == UsageLimits::default() { pid } else { child.program() };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut output, mut errors, mut unkept) = (Vec::new(), String::new(), 0);
     let hear = &hear;
