@@ -181,7 +181,8 @@ async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbos
         arguments += ["-v"]
     # env -i: the client lays what it is given over a few variables of its own choice.
     words = [shutil.which("env"), "-i", *(f"{name}={value}" for name, value in env.items()), HOSTLER, *arguments]
-    with tempfile.TemporaryFile("w+") as log, tempfile.NamedTemporaryFile("r") as started:
+    # A log is appended to: without that its writer goes on where it was read last, and writes over what it said.
+    with tempfile.NamedTemporaryFile() as kept, open(kept.name, "a+") as log, tempfile.NamedTemporaryFile("r") as started:
         words = ["-c", 'echo $$ >"$0"; exec "$@"', started.name, *words]
         server = StdioServerParameters(command="/bin/sh", args=words, cwd=cwd or ROOT)
         async with Client(stdio_client(server, errlog=log), mode=mode, **options) as client:

@@ -115,7 +115,7 @@ class Serving(unittest.TestCase):
         self.site = self.serve()
 
     def serve(self, *words):
-        self.log = open(self.folder / "log", "w+")
+        self.log = open(self.folder / "log", "a+")  # appended to, see harness.connected
         self.addCleanup(self.log.close)
         self.process = subprocess.Popen(
             [HOSTLER, "serve", "--http", "127.0.0.1:0", *words], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
@@ -451,7 +451,7 @@ class InTheShared(Shared):
 
     def test_a_process_of_its_own_waits_for_the_address(self):
         with socket.create_server(("127.0.0.1", self.port)) as held:
-            with open(self.folder / "log", "w+") as log:
+            with open(self.folder / "log", "a") as log:
                 alone = subprocess.Popen([HOSTLER, "serve", "--rpc", "--tools", self.tools], env=self.env, cwd=self.folder,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
                 self.addCleanup(alone.stdout.close)

@@ -43,7 +43,9 @@ class Storm(unittest.TestCase):
         self.assertEqual(told.faults(), [], told)
 
     def test_every_broken_promise_of_the_journal_is_seen(self):
-        seen = {"written-before-said": ["lost"], "locks-hold": ["lost", "made twice"], "keys-are-taken-once": ["keys with two calls"]}
+        # A hostler without locks ends the calls of a living one: their results are not what is remembered.
+        seen = {"written-before-said": ["lost"], "locks-hold": ["lost", "made twice", "told otherwise"],
+                "keys-are-taken-once": ["keys with two calls"]}
         for promise, kinds in seen.items():
             with self.subTest(promise):
                 told = journal_storm.storm(8, seed=2, sabotage=promise, patience=3)
