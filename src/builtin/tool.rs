@@ -160,6 +160,7 @@ impl<T: Builtin> AnyBuiltin for T {
         let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
         Function {
             name,
+            symbol: None,
             summary: Some(summary),
             description: Some(description),
             input_schema: SchemaText::of(&input_schema::<T::Params>()),

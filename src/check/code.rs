@@ -215,7 +215,7 @@ impl<'a> Walk<'_, 'a> {
     fn defaults(&mut self, function: &StmtFunctionDef) {
         let line = self.subject.text.line_of(bytes_of(&function.name).start);
         let mut tools = self.subject.file.functions.iter();
-        if !tools.any(|tool| tool.name == *function.name && tool.line == line) {
+        if !tools.any(|tool| tool.symbol() == function.name.as_str() && tool.line == line) {
             return;
         }
         for parameter in function.parameters.iter_non_variadic_params() {

@@ -161,6 +161,9 @@ pub struct Warning {
 pub struct Function {
     /// Its name within the pack.
     pub name: String,
+    /// What the worker knows it by, where that is not its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
     /// The first paragraph of its docstring, on one line.
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
@@ -224,11 +227,17 @@ pub fn read_tool(path: &Path) -> ToolFile {
 }
 
 impl Function {
+    /// What its worker knows it by.
+    pub fn symbol(&self) -> &str {
+        self.symbol.as_ref().unwrap_or(&self.name)
+    }
+
     /// A tool with unknown arguments.
     pub fn unknown(name: &str) -> Self {
         let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
         Self {
             name: name.to_owned(),
+            symbol: None,
             summary: None,
             description: None,
             input_schema: JsonSchema::of(&open),

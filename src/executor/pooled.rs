@@ -122,7 +122,7 @@ impl Pools {
             caller: invocation.caller,
             trace: invocation.trace,
             tool: tool.name.clone(),
-            function: tool.function().name.clone(),
+            function: tool.function().symbol().to_owned(),
             kwargs: invocation.kwargs,
             config,
             secrets: secrets.json,

@@ -106,6 +106,7 @@ impl Printed {
             line: 0,
             declared,
             name,
+            symbol: None,
         });
         Ok(remarks)
     }

@@ -1,6 +1,6 @@
 //! The public functions of a module as tools: which they are, and the schemas of what they take and return.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use serde_json::{Map, Value, json};
@@ -9,10 +9,11 @@ use super::classes::ClassKind;
 use super::constraints::call_of;
 use super::docstring::Docstring;
 use super::fields::{FieldInfo, literal};
+use super::frameworks::{Content, content, is_injected, is_maker};
 use super::known_types::{KnownType, Side};
 use super::module::{Module, Named, docstring_of, name_of};
 use super::roles::{assign, is_marked};
-use super::schema::{Schema, admits_anything, nullable, of_type, schema};
+use super::schema::{Reference, Schema, admits_anything, nullable, of_type, schema};
 use super::syntax::Lines;
 use super::types::{Hints, elements};
 use crate::discovery::{Function, JsonSchema, Role};
@@ -82,13 +83,18 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
         module.warn(line, "exports", what, "write the names as a list of strings");
     }
     let mut public: Vec<_> = match module.exports.names.clone() {
-        None => functions.into_iter().filter(|function| !function.name.starts_with('_')).collect(),
+        // Whoever marks some functions as tools means no others.
+        None if module.offers.are_marked => Vec::new(),
+        None => {
+            let is_public = |name: &str| !name.starts_with('_') && !(name == "main" && module.runs_main);
+            functions.into_iter().filter(|function| is_public(&function.name)).collect()
+        }
         Some(names) => listed(module, &functions, &names),
     };
     // What a decorator marks needs no other sign.
     let unlisted = module.functions().into_iter().filter(|function| {
         let is_listed = public.iter().any(|other: &&StmtFunctionDef| std::ptr::eq(*other, *function));
-        !is_listed && is_marked(module, function)
+        !is_listed && (is_marked(module, function) || module.offers.get(function).is_some())
     });
     public.extend(unlisted.collect::<Vec<_>>());
     public.sort_by_key(|function| function.range.start());
@@ -128,6 +134,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
     let mut described = Function {
         name: function.name.to_string(),
+        symbol: None,
         input_schema: JsonSchema::of(&input_schema(module, function, &docs)),
         output_schema: output_schema(module, function, docs.returns.as_deref()).as_ref().map(JsonSchema::of),
         is_async: function.is_async,
@@ -137,6 +144,9 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
         role: Role::Tool,
         declared: None,
     };
+    if let Some(offer) = module.offers.get(function) {
+        offer.apply(&mut described);
+    }
     assign(module, function, &mut described).then_some(described)
 }
 
@@ -144,9 +154,12 @@ fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &D
     let mut hints = Hints::new(module, Side::Given);
     let mut schema = of_type("object");
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    for parameter in function.parameters.iter_non_variadic_params() {
+    let mut declared = declared_arguments(module, function);
+    let is_given_by_caller = |parameter: &&ParameterWithDefault| !is_injected(module, function, parameter);
+    for parameter in function.parameters.iter_non_variadic_params().filter(is_given_by_caller) {
         let name = parameter.parameter.name.as_str();
-        let (property, is_required) = property(&mut hints, parameter, docs.parameters.get(name));
+        let own = property(&mut hints, parameter, docs.parameters.get(name));
+        let (property, is_required) = declared.fields.remove(name).unwrap_or(own);
         properties.insert(name.to_owned(), Value::Object(property));
         if is_required {
             required.push(Value::String(name.to_owned()));
@@ -175,11 +188,35 @@ fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &D
         schema.insert("required".to_owned(), Value::Array(required));
     }
     schema.insert("additionalProperties".to_owned(), further);
-    let definitions = module.gather(hints.references);
+    let definitions = module.gather(hints.references.into_iter().chain(declared.references).collect());
     if !definitions.is_empty() {
         schema.insert("$defs".to_owned(), Value::Object(definitions));
     }
     schema
+}
+
+/// Arguments that a framework is told of by the fields of a class: `@tool(args_schema=Search)`.
+#[derive(Default)]
+struct DeclaredArguments<'a> {
+    /// The schema of each, and whether it must be given.
+    fields: HashMap<String, (Schema, bool)>,
+    references: Vec<Reference<'a>>,
+}
+
+fn declared_arguments<'a>(module: &Module<'a>, function: &StmtFunctionDef) -> DeclaredArguments<'a> {
+    let Some(class) = module.offers.get(function).and_then(|offer| offer.arguments) else { return Default::default() };
+    let Named::Class(class) = module.resolve(class) else { return Default::default() };
+    let mut hints = Hints::new(module, Side::Validated);
+    let mut definition = hints.definition_of(class);
+    let required = definition.remove("required").unwrap_or_default();
+    let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|other| other == name));
+    let Some(Value::Object(fields)) = definition.remove("properties") else { return Default::default() };
+    let field = |(name, schema): (String, Value)| match schema {
+        Value::Object(schema) => Some((name.clone(), (schema, is_required(&name)))),
+        _ => None,
+    };
+    let fields = fields.into_iter().filter_map(field);
+    DeclaredArguments { fields: fields.collect(), references: hints.references }
 }
 
 /// The schema of a parameter, and whether it must be given.
@@ -260,7 +297,8 @@ fn is_called_itself(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     let mut decorators = function.decorator_list.iter().map(|decorator| &decorator.expression);
     let is_transparent = |decorator: &Expr| {
         let called = decorator.as_call_expr().map_or(decorator, |call| &call.func);
-        module.outside_name(called).is_some_and(|name| TRANSPARENT.contains(&name.as_str()))
+        is_maker(module, decorator)
+            || module.outside_name(called).is_some_and(|name| TRANSPARENT.contains(&name.as_str()))
     };
     !module.wrapped.contains(function.name.as_str()) && decorators.all(is_transparent)
 }
@@ -283,7 +321,13 @@ pub(super) fn file_result(full: &str, side: Side) -> Option<Schema> {
     if side != Side::Returned {
         return None;
     }
-    FILES.contains(&full).then(file_schema).or_else(|| (full == LINK).then(link_schema))
+    match content(full) {
+        Some(Content::Text) => Some(of_type("string")),
+        Some(Content::File) => Some(file_schema()),
+        Some(Content::Link) => Some(link_schema()),
+        Some(Content::Any) => None,
+        None => FILES.contains(&full).then(file_schema).or_else(|| (full == LINK).then(link_schema)),
+    }
 }
 
 fn file_schema() -> Schema {

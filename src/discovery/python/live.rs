@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::frameworks::content;
 use super::known_types::Side;
 use super::schema::Schema;
 
@@ -133,7 +134,7 @@ fn each_pointer_in(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Names for any type, which no live type can describe better.
+/// Names for any type, and for results that the worker writes in another form, which no live type can describe better.
 pub(super) fn means_anything(full: &str) -> bool {
-    matches!(full, "typing.Any" | "typing_extensions.Any" | "builtins.object")
+    matches!(full, "typing.Any" | "typing_extensions.Any" | "builtins.object") || content(full).is_some()
 }

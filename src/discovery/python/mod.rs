@@ -4,6 +4,7 @@ mod classes;
 mod constraints;
 mod docstring;
 mod fields;
+mod frameworks;
 mod functions;
 mod known_types;
 mod live;
@@ -33,7 +34,7 @@ use self::module::Module;
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
-use crate::discovery::{Kind, Status, ToolFile, Warning};
+use crate::discovery::{Function, Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are not parsed: this takes a tenth of a second.
@@ -163,7 +164,8 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
 fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
     let mut module = Module::read(source, parsed.suite()).with_live(described);
     let public = public_functions(&mut module);
-    file.functions = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
+    let described: Vec<Function> = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
+    file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     if let Some(error) = syntax_error(source, parsed) {
         file.break_with(Some(module.lines.at(error.range.start)), error.reason);
@@ -195,6 +197,21 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
+}
+
+/// Frameworks may give two functions one name: the first has it.
+fn with_names_of_their_own(module: &mut Module<'_>, described: Vec<Function>) -> Vec<Function> {
+    let mut kept: Vec<Function> = Vec::with_capacity(described.len());
+    for function in described {
+        match kept.iter().find(|other| other.name == function.name && other.role.is_tool() == function.role.is_tool()) {
+            Some(other) => {
+                let what = format!("the name `{}` is already taken by the tool in line {}", function.name, other.line);
+                module.warn(function.line, "name", what, "give it another name");
+            }
+            None => kept.push(function),
+        }
+    }
+    kept
 }
 
 /// The pack of a file that does not set one: the header's, else the file's name.

@@ -5,9 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
-use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
+use ruff_python_ast::{
+    Alias, CmpOp, ExceptHandler, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom,
+};
 
 use super::classes::Ancestry;
+use super::frameworks::Offers;
 use super::functions::Exports;
 use super::live::{Live, OpenNames};
 use super::schema::{Budget, Definitions};
@@ -46,6 +49,12 @@ pub(super) struct Module<'a> {
     pub(super) lines: Lines,
     /// Functions that an assignment replaces.
     pub(super) wrapped: BTreeSet<&'a str>,
+    /// Whether the file runs its function `main` when it is run as a program.
+    pub(super) runs_main: bool,
+    /// The calls at the top level: statements, and values that are assigned, alone or in a list.
+    pub(super) calls: Vec<&'a ExprCall>,
+    /// The functions that frameworks make tools.
+    pub(super) offers: Offers<'a>,
     pub(super) definitions: Definitions<'a>,
     /// How much more schema this file may have.
     pub(super) budget: Budget,
@@ -68,6 +77,9 @@ impl<'a> Module<'a> {
             warnings: Vec::new(),
             lines: Lines::of(source),
             wrapped: BTreeSet::new(),
+            runs_main: false,
+            calls: Vec::new(),
+            offers: Offers::default(),
             definitions: Definitions::default(),
             budget: Budget::default(),
             ancestries: RefCell::default(),
@@ -76,6 +88,7 @@ impl<'a> Module<'a> {
         };
         module.block(body, Reach::Runs);
         Imports(&mut module.imports).visit_body(body);
+        module.offers = Offers::of(&module);
         module
     }
 
@@ -130,7 +143,10 @@ impl<'a> Module<'a> {
                     self.bindings.remove(name.id.as_str());
                 }
             }
-            Stmt::Expr(expression) if reach == Reach::Runs => self.exports.call(&expression.value, &self.lines),
+            Stmt::Expr(expression) if reach == Reach::Runs => {
+                self.exports.call(&expression.value, &self.lines);
+                self.calls.extend(expression.value.as_call_expr());
+            }
             _ => self.assignment(statement, reach),
         }
     }
@@ -138,6 +154,9 @@ impl<'a> Module<'a> {
     fn assignment(&mut self, statement: &'a Stmt, reach: Reach) {
         match statement {
             Stmt::Assign(assign) => {
+                if reach == Reach::Runs {
+                    self.calls.extend(calls_in(&assign.value));
+                }
                 for target in &assign.targets {
                     self.assign(target, &assign.value, reach);
                 }
@@ -219,12 +238,22 @@ impl<'a> Module<'a> {
     }
 
     fn branch(&mut self, branch: &'a StmtIf, reach: Reach) {
+        self.runs_main |= is_main_guard(&branch.test) && branch.body.iter().any(calls_main);
         self.block(&branch.body, reach.inside(&branch.test));
         for clause in &branch.elif_else_clauses {
             let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));
             self.block(&clause.body, reach);
         }
     }
+}
+
+/// A call, or those of a list.
+fn calls_in(value: &Expr) -> impl Iterator<Item = &ExprCall> {
+    let items = match value {
+        Expr::List(list) => list.elts.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    items.iter().filter_map(Expr::as_call_expr)
 }
 
 impl<'a> Binding<'a> {
@@ -249,15 +278,40 @@ impl Reach {
             Expr::Name(name) if name.id.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
             Expr::Attribute(attribute) if attribute.attr.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
             Expr::BooleanLiteral(literal) if !literal.value => Self::Never,
-            Expr::Compare(compare) => {
-                let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
-                let is_equality = compare.ops.iter().all(|op| *op == CmpOp::Eq);
-                let is_main = is_equality && sides.any(|side| name_of(side) == Some("__name__"));
-                if is_main { Self::Never } else { self }
-            }
+            test if is_main_guard(test) => Self::Never,
             _ => self,
         }
     }
+}
+
+/// `__name__ == "__main__"`
+fn is_main_guard(test: &Expr) -> bool {
+    let Some(compare) = test.as_compare_expr() else { return false };
+    let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
+    compare.ops.iter().all(|op| *op == CmpOp::Eq) && sides.any(|side| name_of(side) == Some("__name__"))
+}
+
+/// `main()`, `sys.exit(main())`, `raise SystemExit(asyncio.run(main()))`
+fn calls_main(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Expr(expression) => leads_to_main(&expression.value),
+        Stmt::Assign(assign) => leads_to_main(&assign.value),
+        Stmt::Raise(raise) => raise.exc.as_deref().is_some_and(leads_to_main),
+        Stmt::Try(attempt) => attempt.body.iter().any(calls_main),
+        _ => false,
+    }
+}
+
+fn leads_to_main(expression: &Expr) -> bool {
+    let mut at = expression;
+    while let Expr::Call(call) = at {
+        if name_of(&call.func) == Some("main") {
+            return true;
+        }
+        let Some(first) = call.arguments.args.first() else { return false };
+        at = first;
+    }
+    false
 }
 
 /// Every import of a file, also inside functions.

@@ -3,6 +3,7 @@
 use ruff_python_ast::{Arguments, Decorator, Expr, StmtFunctionDef};
 use serde_json::Value;
 
+use super::frameworks::server_word;
 use super::module::Module;
 use crate::config::icon::checked;
 use crate::config::origin::{Diagnosis, Setting};
@@ -25,7 +26,9 @@ enum Kind {
 
 fn kind_of(module: &Module<'_>, decorator: &Decorator) -> Option<Kind> {
     let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
-    match module.outside_name(called)?.as_str() {
+    let name =
+        module.outside_name(called).or_else(|| server_word(module, called).map(|word| format!("hostler.{word}")))?;
+    match name.as_str() {
         "hostler.resource" => Some(Kind::Resource),
         "hostler.prompt" => Some(Kind::Prompt),
         _ => None,

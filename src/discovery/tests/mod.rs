@@ -4,12 +4,12 @@ mod classes;
 mod collisions;
 mod files;
 mod folders;
+mod frameworks;
 mod hints;
 mod live;
 mod results;
 mod roles;
 mod sizes;
-
 mod types;
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 """One call: from its arguments to the bytes of its answer."""
 
 from . import faults
-from .encode import NotJson, encode, half_character
+from .encode import NotJson, ToolFailed, encode, half_character
 from .interrupt import Cancelled, cancel_task, deliver, exit_now, leave
 from .state import state
 from .wire import id_text, wire
@@ -102,6 +102,8 @@ def answer(id, value):
         return faults.reply(id, -32001, half_character(value))
     except NotJson as error:
         return faults.reply(id, -32001, str(error))
+    except ToolFailed as error:
+        return faults.reply(id, faults.RAISED, str(error), {"type": "ToolFailed"})
     except BaseException as error:  # no memory for it, perhaps
         if state.terminating:
             raise

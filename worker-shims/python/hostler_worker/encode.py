@@ -19,6 +19,13 @@ class NotJson(Exception):
     """The message names the place in the value and what to return instead."""
 
 
+class ToolFailed(Exception):
+    """What a tool returned says that it failed, and why."""
+
+
+readers = None  # by package, what reads the results of a framework's classes
+
+
 def encode(value):
     try:
         chunks = _encode(value, 0)
@@ -37,6 +44,8 @@ def encode(value):
 def _let_pass(error):
     """Raise again what ends the worker, or the tool's call while it runs. Once that has returned, an exit in what it
     returned is a fault of the result like any other."""
+    if type(error) is ToolFailed:
+        raise error
     if not issubclass(type(error), Exception) and (state.terminating or not state.guard or type(error) is Cancelled):
         raise error
 
@@ -44,6 +53,11 @@ def _let_pass(error):
 def default(value):
     """What JSON has no word for, as something it has."""
     kind = type(value)
+    if readers is not None:
+        read = readers.get(kind.__module__.partition(".")[0])
+        plain = value if read is None else read(value)
+        if plain is not value:
+            return plain
     for module, names, convert in _KNOWN:
         loaded = sys.modules.get(module)  # not imported: then nothing can be of its types
         if loaded is not None:

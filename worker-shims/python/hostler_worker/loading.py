@@ -6,6 +6,11 @@ import sys
 from .state import state
 
 MARK = "__hostler__"  # what `hostler.resource` and `hostler.prompt` leave on a function
+# Packages whose decorators leave something else than a function, or whose functions want more than callers give.
+FRAMEWORKS = frozenset((
+    "fastmcp", "mcp", "mcp_types", "langchain", "langchain_core", "langgraph", "agents", "smolagents", "agno", "strands", "llama_index",
+    "autogen_core", "crewai", "pydantic_ai", "haystack", "semantic_kernel", "anthropic", "claude_agent_sdk",
+))
 PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
 _NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
 
@@ -81,18 +86,27 @@ def _inner(code):
 
 def _tools(module, code):
     # What a top-level `def` made, however decorated; an imported name is never among it.
-    made_here = dict.fromkeys(const.co_name for const in _inner(code) if const.co_flags & _NEWLOCALS)
+    made_here = {}
+    for const in _inner(code):
+        if const.co_flags & _NEWLOCALS:
+            made_here.setdefault(const.co_name, []).append(const)
     names = getattr(module, "__all__", None)
     if not isinstance(names, (list, tuple)):
         names = [name for name in made_here if not name.startswith("_")]
     # Resources and prompts need no other sign than their decorator.
     names = dict.fromkeys(name for name in names if isinstance(name, str))
     names.update((name, None) for name in made_here if getattr(getattr(module, name, None), MARK, None) is not None)
-    found = {}
+    found, strange = {}, False
     for name in names:
         value = getattr(module, name, None)
         if callable(value) and not isinstance(value, type) and (
             name in made_here or getattr(value, "__module__", None) == module.__name__
         ):
             found[name] = Function(name, value)
+        elif name in made_here and value is not None:
+            strange = True
+    if strange or not FRAMEWORKS.isdisjoint(sys.modules):
+        from .frameworks import adapt
+
+        adapt(found, module, made_here)
     return found

@@ -1,0 +1,99 @@
+//! Parameters that a framework gives, so that callers do not: `ctx: Context`, `Annotated[str, InjectedToolArg]`, `__user__`,
+//! `db = Depends(connect)`. The worker's `frameworks/injected.py` gives them.
+
+use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
+use ruff_python_parser::parse_expression;
+
+use crate::discovery::python::module::Module;
+use crate::discovery::python::types::elements;
+
+/// The types of what frameworks give, with the packages that they are of.
+const TYPES: [(&str, &[&str]); 10] = [
+    ("Context", &["fastmcp", "mcp", "llama_index", "workflows"]),
+    ("RunContextWrapper", &["agents"]),
+    ("ToolContext", &["agents", "strands", "google"]),
+    ("RunContext", &["pydantic_ai", "agno", "livekit"]),
+    ("ToolRuntime", &["langchain", "langgraph"]),
+    ("RunnableConfig", &["langchain", "langchain_core"]),
+    ("CallbackManagerForToolRun", &["langchain", "langchain_core"]),
+    ("AsyncCallbackManagerForToolRun", &["langchain", "langchain_core"]),
+    ("CancellationToken", &["autogen_core"]),
+    ("Request", &["fastapi", "starlette"]),
+];
+/// What agno gives by name.
+const AGNO: [&str; 5] = ["agent", "team", "run_context", "session_state", "dependencies"];
+/// A deeper type is no such parameter.
+const DEEPEST: usize = 8;
+
+/// Whether a framework gives this parameter.
+pub(in crate::discovery::python) fn is_injected(
+    module: &Module<'_>,
+    function: &StmtFunctionDef,
+    parameter: &ParameterWithDefault,
+) -> bool {
+    let name = parameter.parameter.name.as_str();
+    is_dunder(name)
+        || AGNO.contains(&name) && is_of_agno(module, function)
+        || parameter.default().is_some_and(|value| is_dependency(module, value))
+        || parameter.parameter.annotation().is_some_and(|hint| is_given(module, hint, DEEPEST))
+}
+
+/// `__user__`, `__event_emitter__`
+fn is_dunder(name: &str) -> bool {
+    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+}
+
+fn is_of_agno(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    function.decorator_list.iter().any(|decorator| {
+        let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
+        module.outside_name(called).is_some_and(|full| package(&full) == "agno")
+    })
+}
+
+/// `Depends(connect)`, `CurrentContext()`
+fn is_dependency(module: &Module<'_>, value: &Expr) -> bool {
+    let Some(full) = value.as_call_expr().and_then(|call| module.outside_name(&call.func)) else { return false };
+    let word = full.rsplit('.').next().unwrap_or_default();
+    word == "Depends" || word.starts_with("Current") && package(&full) == "fastmcp"
+}
+
+fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match hint {
+        Expr::StringLiteral(text) => {
+            let parsed = parse_expression(text.value.to_str().trim());
+            parsed.is_ok_and(|parsed| is_given(module, parsed.expr(), left))
+        }
+        Expr::BinOp(either) => is_given(module, &either.left, left) || is_given(module, &either.right, left),
+        Expr::Name(_) | Expr::Attribute(_) => module.outside_name(hint).is_some_and(|full| is_type(&full)),
+        Expr::Subscript(generic) => {
+            let word = module.outside_name(&generic.value).unwrap_or_default();
+            let parts = elements(&generic.slice);
+            match word.rsplit('.').next() {
+                Some("Optional" | "Union") => parts.iter().any(|part| is_given(module, part, left)),
+                Some("Annotated") => parts.split_first().is_some_and(|(first, notes)| {
+                    notes.iter().any(|note| is_note(module, note)) || is_given(module, first, left)
+                }),
+                _ => is_type(&word),
+            }
+        }
+        _ => false,
+    }
+}
+
+/// `InjectedToolArg`, `InjectedState("messages")`, `Depends(connect)`
+fn is_note(module: &Module<'_>, note: &Expr) -> bool {
+    let called = note.as_call_expr().map_or(note, |call| &call.func);
+    let full = module.outside_name(called).unwrap_or_default();
+    let word = full.rsplit('.').next().unwrap_or_default();
+    word.starts_with("Injected") || matches!(word, "Depends" | "Resolve")
+}
+
+fn is_type(full: &str) -> bool {
+    let word = full.rsplit('.').next().unwrap_or_default();
+    TYPES.iter().any(|(name, packages)| *name == word && packages.contains(&package(full)))
+}
+
+fn package(full: &str) -> &str {
+    full.split('.').next().unwrap_or_default()
+}

@@ -1,0 +1,261 @@
+//! Functions that a framework makes tools: `@mcp.tool`, `@function_tool("search")`, `StructuredTool.from_function(f)`. What its
+//! decorator or call is told counts as if the function said it. Frameworks are known by the words that they share, not one by one:
+//! most call their decorator `tool`, and its arguments `name` and `description`.
+
+mod injected;
+
+use std::collections::HashMap;
+
+use ruff_python_ast::{Arguments, Decorator, Expr, ExprCall, StmtFunctionDef};
+use serde_json::Value;
+
+pub(super) use injected::is_injected;
+
+use super::fields::{keyword, literal};
+use super::module::{Binding, Module, Named};
+use crate::config::origin::Setting;
+use crate::config::tool::{Effects, ToolLayer};
+use crate::discovery::Function;
+use crate::pep723::nearest_identifier;
+
+/// The last names of decorators and functions that make a tool of a function.
+const MAKERS: [&str; 11] = [
+    "tool",
+    "function_tool",
+    "tool_plain",
+    "beta_tool",
+    "beta_async_tool",
+    "ai_function",
+    "kernel_function",
+    "llm_tool",
+    "mcp_tool",
+    "register_for_llm",
+    "add_tool",
+];
+/// Classes whose instances are tools, and what makes them of a function.
+const CLASSES: [&str; 4] = ["StructuredTool", "FunctionTool", "Tool", "CrewStructuredTool"];
+const CONSTRUCTORS: [&str; 4] = ["from_function", "from_defaults", "from_callable", "from_fn"];
+/// What the argument is called that is the function.
+const FUNCTION: [&str; 8] = ["func", "fn", "function", "coroutine", "async_fn", "callable", "entrypoint", "f"];
+const NAME: [&str; 2] = ["name", "name_override"];
+const DESCRIPTION: [&str; 2] = ["description", "description_override"];
+/// Classes whose instances serve MCP, and have decorators for resources and prompts beside that for tools.
+const SERVERS: [&str; 2] = ["FastMCP", "MCPServer"];
+
+/// Classes of results, which the worker writes as hostler's own content (`frameworks/results.py` of the worker).
+const TEXTS: [&str; 2] = ["TextContent", "ToolOutputText"];
+const FILES: [&str; 7] =
+    ["ImageContent", "AudioContent", "EmbeddedResource", "Image", "Audio", "File", "ToolOutputImage"];
+const LINKS: [&str; 1] = ["ResourceLink"];
+const WHOLE: [&str; 2] = ["CallToolResult", "ToolResult"];
+const PACKAGES_OF_CONTENT: [&str; 5] = ["mcp", "mcp_types", "fastmcp", "agno", "agents"];
+
+/// What a result of a framework's class becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Text,
+    File,
+    Link,
+    /// Anything.
+    Any,
+}
+
+/// What a framework is told of one tool.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Offer<'a> {
+    name: Option<&'a str>,
+    description: Option<&'a str>,
+    effects: Option<Effects>,
+    /// The class whose fields are the arguments.
+    pub(super) arguments: Option<&'a Expr>,
+}
+
+/// The functions of a file that frameworks make tools, by the place of their `def`.
+#[derive(Debug, Default)]
+pub(super) struct Offers<'a> {
+    tools: HashMap<usize, Offer<'a>>,
+    /// Whether the file marks what it offers: a function without a mark is then none of it.
+    pub(super) are_marked: bool,
+}
+
+impl<'a> Offers<'a> {
+    /// The offers of a module whose names are known.
+    pub(super) fn of(module: &Module<'a>) -> Self {
+        let mut found = Self::default();
+        for function in module.functions() {
+            let mut decorators = function.decorator_list.iter();
+            if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {
+                found.tools.insert(place(function), offer);
+            }
+            found.are_marked |= function.decorator_list.iter().any(|decorator| has_role(module, decorator));
+        }
+        for call in &module.calls {
+            if let Some((function, offer)) = offer_of_call(module, call) {
+                found.tools.entry(place(function)).or_insert(offer);
+            }
+        }
+        found.are_marked |= !found.tools.is_empty();
+        found
+    }
+
+    pub(super) fn get(&self, function: &StmtFunctionDef) -> Option<&Offer<'a>> {
+        self.tools.get(&place(function))
+    }
+}
+
+impl Offer<'_> {
+    /// Says of a described function what the framework was told of it.
+    pub(super) fn apply(&self, function: &mut Function) {
+        if let Some(name) = self.name.map(tool_name)
+            && name != function.name
+        {
+            function.symbol = Some(std::mem::replace(&mut function.name, name));
+        }
+        if let Some(text) = self.description {
+            let first = text.trim().split("\n\n").next().unwrap_or_default();
+            let summary: Vec<&str> = first.split_whitespace().collect();
+            (function.summary, function.description) = (Some(summary.join(" ")), Some(text.trim().to_owned()));
+        }
+        if let Some(effects) = self.effects {
+            let declared = ToolLayer { effects: Some(Setting::declared(effects)), ..ToolLayer::default() };
+            function.declared = Some(Box::new(declared));
+        }
+    }
+}
+
+/// Whether a decorator makes a tool of its function and leaves what the function returns.
+pub(super) fn is_maker(module: &Module<'_>, decorator: &Expr) -> bool {
+    maker(module, decorator.as_call_expr().map_or(decorator, |call| &call.func)).is_some()
+}
+
+/// The word `resource` or `prompt` of a decorator of an MCP server: `@mcp.resource("notes://{id}")`.
+pub(super) fn server_word<'e>(module: &Module<'_>, called: &'e Expr) -> Option<&'e str> {
+    let attribute = called.as_attribute_expr()?;
+    let Named::Value { value, .. } = module.resolve(&attribute.value) else { return None };
+    let class = word_of(module, &value.as_call_expr()?.func)?;
+    SERVERS.contains(&class.as_str()).then_some(attribute.attr.as_str())
+}
+
+/// What the worker makes of results of a class, by its full name.
+pub(super) fn content(full: &str) -> Option<Content> {
+    let (package, rest) = full.split_once('.')?;
+    let word = rest.rsplit('.').next().filter(|_| PACKAGES_OF_CONTENT.contains(&package))?;
+    let forms: [(&[&str], Content); 4] =
+        [(&TEXTS, Content::Text), (&FILES, Content::File), (&LINKS, Content::Link), (&WHOLE, Content::Any)];
+    forms.iter().find(|(words, _)| words.contains(&word)).map(|(_, content)| *content)
+}
+
+fn has_role(module: &Module<'_>, decorator: &Decorator) -> bool {
+    let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &*call.func);
+    matches!(server_word(module, called), Some("resource" | "prompt"))
+}
+
+fn place(function: &StmtFunctionDef) -> usize {
+    function.range.start().to_usize()
+}
+
+fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Option<Offer<'a>> {
+    let call = decorator.expression.as_call_expr();
+    maker(module, call.map_or(&decorator.expression, |call| &call.func))?;
+    Some(call.map_or_else(Offer::default, |call| told(module, call, &call.arguments)))
+}
+
+/// `mcp.add_tool(f)`, `mcp.tool(name="x")(f)`, `StructuredTool.from_function(f, name="x")`, `Tool("x", f, "…")`
+fn offer_of_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<(&'a StmtFunctionDef, Offer<'a>)> {
+    let function = || function_in(module, call);
+    if let Some(inner) = call.func.as_call_expr() {
+        maker(module, &inner.func)?;
+        return Some((function()?, told(module, inner, &inner.arguments)));
+    }
+    let makes_one = maker(module, &call.func).is_some() || is_class(module, &call.func);
+    makes_one.then(|| Some((function()?, told(module, call, &call.arguments))))?
+}
+
+/// `StructuredTool.from_function`, `FunctionTool`
+fn is_class(module: &Module<'_>, called: &Expr) -> bool {
+    let class = match called.as_attribute_expr() {
+        Some(method) if CONSTRUCTORS.contains(&method.attr.as_str()) => &method.value,
+        _ => called,
+    };
+    module.outside_name(class).and_then(last_of).is_some_and(|word| CLASSES.contains(&word.as_str()))
+}
+
+/// The word by which a decorator or a function makes tools, unless this file defines it.
+fn maker(module: &Module<'_>, called: &Expr) -> Option<String> {
+    word_of(module, called).filter(|word| MAKERS.contains(&word.as_str()))
+}
+
+/// The last name of something that is not of this file.
+fn word_of(module: &Module<'_>, expression: &Expr) -> Option<String> {
+    match module.resolve(expression) {
+        Named::Outside(full) if full.starts_with("builtins.") && module.star_imports.is_empty() => None,
+        Named::Outside(full) => last_of(full),
+        Named::Class(_) => None,
+        Named::Value { .. } | Named::Nothing => expression.as_attribute_expr().map(|it| it.attr.to_string()),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "what resolving a name gives")]
+fn last_of(full: String) -> Option<String> {
+    full.rsplit('.').next().map(str::to_owned)
+}
+
+/// The function of this file among the arguments of a call.
+fn function_in<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<&'a StmtFunctionDef> {
+    let named = FUNCTION.iter().filter_map(|name| keyword(call, name));
+    call.arguments.args.iter().chain(named).find_map(|value| function_named(module, value))
+}
+
+fn function_named<'a>(module: &Module<'a>, value: &Expr) -> Option<&'a StmtFunctionDef> {
+    match module.bindings.get(value.as_name_expr()?.id.as_str())? {
+        Binding::Function(function) => Some(function),
+        _ => None,
+    }
+}
+
+/// What the arguments of a decorator or a call say of the tool. Of texts without a name, the first is the tool's name unless the
+/// function came before it, and the next one its description.
+fn told<'a>(module: &Module<'a>, call: &'a ExprCall, arguments: &'a Arguments) -> Offer<'a> {
+    let named = |names: &[&str]| names.iter().find_map(|name| text(keyword(call, name)?));
+    let mut offer = Offer {
+        name: named(&NAME),
+        description: named(&DESCRIPTION),
+        effects: keyword(call, "annotations").and_then(|hints| effects_of(module, hints)),
+        arguments: keyword(call, "args_schema"),
+    };
+    let mut is_name = true;
+    for argument in &arguments.args {
+        match text(argument) {
+            Some(text) if is_name => drop(offer.name.get_or_insert(text)),
+            Some(text) => drop(offer.description.get_or_insert(text)),
+            None if function_named(module, argument).is_some() => {}
+            None => break,
+        }
+        is_name = false;
+    }
+    offer
+}
+
+/// The name that is served for one that a framework was given, which may be any text.
+fn tool_name(given: &str) -> String {
+    nearest_identifier(given.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+}
+
+fn text(value: &Expr) -> Option<&str> {
+    value.as_string_literal_expr().map(|literal| literal.value.to_str())
+}
+
+/// The hints of MCP, as a dictionary or as `ToolAnnotations(…)`.
+fn effects_of(module: &Module<'_>, hints: &Expr) -> Option<Effects> {
+    let says = |name: &str| {
+        let value = match hints {
+            Expr::Call(call) => literal(keyword(call, name)?, module),
+            written => literal(written, module)?.get(name).cloned(),
+        };
+        Some(value? == Value::Bool(true))
+    };
+    if says("readOnlyHint").unwrap_or_default() {
+        return Some(Effects::Pure);
+    }
+    says("idempotentHint").unwrap_or_default().then_some(Effects::Idempotent)
+}

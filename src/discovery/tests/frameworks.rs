@@ -1,0 +1,181 @@
+//! Functions that frameworks make tools.
+
+use serde_json::{Value, json};
+
+use super::super::{Function, Role, ToolFile};
+use super::{file, function, names};
+use crate::config::tool::Effects;
+
+/// Name, symbol and description of the only tool among functions with these lines and this decorator before them.
+fn offered(before: &str, decorator: &str) -> (String, String, Option<String>) {
+    let found = function(&format!("{before}\n{decorator}\ndef f(x: int) -> int:\n    'Own.'\ndef helper(): ...\n"));
+    (found.name.clone(), found.symbol().to_owned(), found.description)
+}
+
+fn own(name: &str) -> (String, String, Option<String>) {
+    told(name, "Own.")
+}
+
+fn told(name: &str, text: &str) -> (String, String, Option<String>) {
+    (name.to_owned(), "f".to_owned(), Some(text.to_owned()))
+}
+
+#[test]
+fn a_decorator_says_what_a_tool_is_called() {
+    const SERVER: &str = "from fastmcp import FastMCP\nmcp = FastMCP('x')";
+    const LANGCHAIN: &str = "from langchain_core.tools import tool as t";
+    const AGENTS: &str = "from agents import function_tool";
+    for (before, decorator, expected) in [
+        (SERVER, "@mcp.tool", own("f")),
+        (SERVER, "@mcp.tool()", own("f")),
+        (SERVER, "@mcp.tool('search')", own("search")),
+        (SERVER, "@mcp.tool(name='search', description='Other.')", told("search", "Other.")),
+        (SERVER, "@mcp.tool(name=NAME)", own("f")),
+        ("from server import mcp", "@mcp.tool(name='a')", own("a")),
+        (LANGCHAIN, "@t('search-x', return_direct=True)", own("search_x")),
+        ("from langchain.tools import *", "@tool('a')", own("a")),
+        (AGENTS, "@function_tool(name_override='a', description_override='b')", told("a", "b")),
+        ("from smolagents import tool", "@tool", own("f")),
+        ("from agno.tools import tool", "@tool(name='a', description='b\\n   c')", told("a", "b\n   c")),
+        ("from crewai.tools import tool", "@tool('Name of my tool!')", own("Name_of_my_tool")),
+        ("from pydantic_ai import Agent\nagent = Agent('m')", "@agent.tool_plain", own("f")),
+    ] {
+        assert_eq!(offered(before, decorator), expected, "{before} {decorator}");
+    }
+}
+
+#[test]
+fn calls_make_tools_too() {
+    const SERVER: &str = "from fastmcp import FastMCP\nmcp = FastMCP('x')";
+    const LANGCHAIN: &str = "from langchain.tools import StructuredTool, Tool";
+    for (before, call, expected) in [
+        ("import server", "server.mcp.add_tool(f, name='a')", own("a")),
+        (SERVER, "mcp.tool(f)", own("f")),
+        (SERVER, "mcp.tool(name='a')(f)", own("a")),
+        (LANGCHAIN, "t = StructuredTool.from_function(func=f, name='a')", own("a")),
+        (LANGCHAIN, "ts = [StructuredTool.from_function(f, name='a')]", own("a")),
+        (LANGCHAIN, "t = Tool('a', f, 'b')", told("a", "b")),
+        ("from autogen_core.tools import FunctionTool", "t = FunctionTool(f, 'b', name='a')", told("a", "b")),
+        ("from llama_index.core.tools import FunctionTool", "FunctionTool.from_defaults(fn=f)", own("f")),
+    ] {
+        let found = function(&format!("{before}\ndef f(x: int):\n    'Own.'\ndef helper(): ...\n{call}\n"));
+        assert_eq!((found.name.clone(), found.symbol().to_owned(), found.description), expected, "{call}");
+    }
+}
+
+#[test]
+fn who_marks_some_functions_means_no_others() {
+    let served = |text: &str| {
+        let found = file(text);
+        names(&found).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    const SERVER: &str = "from fastmcp import FastMCP\nmcp = FastMCP('x')\ndef helper(): ...\n";
+    let marked = format!("{SERVER}@mcp.tool\ndef _f(): ...\n");
+    assert_eq!(served(&marked), ["_f"]);
+    assert_eq!(served(&format!("__all__ = ['helper']\n{marked}")), ["helper", "_f"]);
+    assert_eq!(served(&format!("{SERVER}@mcp.prompt\ndef p(q: str): ...\n")), ["p"]);
+    // A decorator of the file itself may do anything, and a word alone means nothing.
+    assert_eq!(served("def tool(f): return f\n@tool\ndef f(): ...\n"), ["tool", "f"]);
+    assert_eq!(served("@tool\ndef f(): ...\ndef g(): ...\n"), ["f", "g"]);
+    assert_eq!(served("from flask import Flask\napp = Flask(__name__)\n@app.get('/x')\ndef f(): ...\n"), ["f"]);
+}
+
+#[test]
+fn a_server_has_resources_and_prompts() {
+    let text = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n\
+                @mcp.resource('n://{id}', mime_type='text/plain')\ndef r(id: str) -> str: ...\n\
+                @mcp.prompt(title='T')\ndef p(q: str) -> str: ...\n@mcp.tool()\ndef t() -> int: ...\n";
+    let found: ToolFile = file(text);
+    let roles: Vec<_> = found.functions.iter().map(|one| &one.role).collect();
+    assert!(matches!(roles[0], Role::Resource { uri, .. } if uri == "n://{id}"), "{roles:?}");
+    assert!(matches!(roles[1], Role::Prompt(_)) && roles[2].is_tool(), "{roles:?}");
+}
+
+#[test]
+fn what_a_framework_gives_is_no_argument() {
+    let left = |before: &str, parameters: &str| {
+        let found = function(&format!("{before}\ndef f({parameters}): ...\n")).input_schema.read();
+        found["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    const TYPING: &str = "import typing as t\nfrom typing import Annotated, Optional";
+    for (import, parameters) in [
+        ("from fastmcp import Context", "a: int, ctx: Context"),
+        ("from fastmcp import Context", "a: int, ctx: 'Context | None' = None"),
+        ("import mcp.server.fastmcp as m", "a: int, ctx: Optional[m.Context[A, B]] = None"),
+        ("from agents import RunContextWrapper", "ctx: RunContextWrapper[Any], a: int"),
+        ("from langchain_core.tools import InjectedToolArg as I", "a: int, u: Annotated[str, I]"),
+        ("from langgraph.prebuilt import InjectedState", "a: int, s: t.Annotated[dict, InjectedState('x')]"),
+        ("from langchain_core.runnables import RunnableConfig", "a: int, config: RunnableConfig"),
+        ("from fastmcp.dependencies import Depends", "a: int, db=Depends(connect)"),
+        ("from fastmcp.dependencies import CurrentContext", "a: int, ctx=CurrentContext()"),
+        ("", "a: int, __user__: dict = {}, __event_emitter__=None"),
+    ] {
+        assert_eq!(left(&format!("{TYPING}\n{import}"), parameters), ["a"], "{parameters}");
+    }
+    // Other classes of these names are arguments.
+    assert_eq!(left("from decimal import Context", "a: int, ctx: Context"), ["a", "ctx"]);
+    assert_eq!(left("class Context: ...", "a: int, ctx: Context"), ["a", "ctx"]);
+    assert_eq!(left("", "a: int, agent: str"), ["a", "agent"]);
+    assert_eq!(left("from agno.tools import tool\n@tool", "a: int, agent: str"), ["a"]);
+}
+
+#[test]
+fn a_class_declares_the_arguments() {
+    let found: Function = function(
+        "from langchain_core.tools import tool\nfrom pydantic import BaseModel, Field\n\
+         class In(BaseModel):\n    query: str = Field(description='What.')\n    limit: int = Field(default=7, ge=1)\n\
+         @tool('search', args_schema=In)\ndef f(query: str, limit: int, other: bool = False): 'D.'\n",
+    );
+    let schema = Value::Object(found.input_schema.read());
+    assert_eq!(schema["properties"]["query"], json!({"type": "string", "description": "What."}));
+    assert_eq!(schema["properties"]["limit"], json!({"type": "integer", "minimum": 1, "default": 7}));
+    assert_eq!(schema["properties"]["other"], json!({"type": "boolean", "default": false}));
+    assert_eq!(schema["required"], json!(["query"]));
+}
+
+#[test]
+fn the_hints_of_mcp_are_effects() {
+    for (hints, expected) in [
+        ("{'readOnlyHint': True}", Some(Effects::Pure)),
+        ("{'readOnlyHint': False, 'idempotentHint': True}", Some(Effects::Idempotent)),
+        ("{'idempotentHint': True}", Some(Effects::Idempotent)),
+        ("ToolAnnotations(readOnlyHint=True)", Some(Effects::Pure)),
+        ("{'destructiveHint': True}", None),
+        ("HINTS", None),
+    ] {
+        let found = function(&format!("from server import mcp\n@mcp.tool(annotations={hints})\ndef f(): ...\n"));
+        let declared = found.declared.and_then(|layer| layer.effects).map(|effects| effects.value);
+        assert_eq!(declared, expected, "{hints}");
+    }
+}
+
+#[test]
+fn results_of_a_frameworks_classes_are_content() {
+    let imports = "from mcp.types import TextContent as T, ImageContent as I, CallToolResult\nfrom server import mcp\n";
+    for result in ["I", "list[T | I]", "CallToolResult"] {
+        let found = file(&format!("{imports}@mcp.tool()\ndef f() -> {result}: ...\n"));
+        assert!(found.functions[0].output_schema.is_none() && found.open.is_empty(), "{result} {:?}", found.open);
+    }
+    let text = function(&format!("{imports}@mcp.tool()\ndef f() -> T: ...\n")).output_schema.unwrap().read();
+    assert_eq!(text["properties"]["result"], json!({"type": "string"}));
+    let whole = function("from server import mcp\n@mcp.tool()\ndef f() -> int: ...\n");
+    assert!(whole.output_schema.is_some(), "the decorator leaves what the function returns");
+}
+
+#[test]
+fn of_two_tools_of_one_name_the_first_has_it() {
+    let found = file("from server import mcp\n@mcp.tool('a')\ndef f(): ...\n@mcp.tool(name='a')\ndef g(): ...\n");
+    assert_eq!(names(&found), ["a"]);
+    assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("name", 5));
+}
+
+#[test]
+fn the_program_of_a_file_is_no_tool() {
+    for guard in ["main()", "sys.exit(main())", "raise SystemExit(asyncio.run(main()))", "code = main()"] {
+        let found = file(&format!("def f(): ...\ndef main(): ...\nif __name__ == '__main__':\n    {guard}\n"));
+        assert_eq!(names(&found), ["f"], "{guard}");
+    }
+    assert_eq!(names(&file("def main(): ...\nif __name__ == '__main__':\n    print(f())\n")), ["main"]);
+    let listed = "__all__ = ['main']\ndef main(): ...\nif __name__ == '__main__':\n    main()\n";
+    assert_eq!(names(&file(listed)), ["main"]);
+}

@@ -1,0 +1,84 @@
+"""The function behind what a decorator left in its place."""
+
+from _collections import deque
+from types import CellType, FunctionType, MethodType, ModuleType
+
+from ..loading import FRAMEWORKS
+
+# Where frameworks keep it, looked at before anything else.
+_PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "__wrapped__")
+_NOTHING_INSIDE = (str, bytes, int, float, type, ModuleType, type(None))
+_MOST = 2000  # things to look into
+
+
+def behind(value, codes):
+    """What to call for a value: itself where it is a function, or can be called and is of no framework."""
+    if type(value) is FunctionType or callable(value) and package_of(type(value)) not in FRAMEWORKS:
+        return value
+    return _within(value, codes) or _referring_to(codes)
+
+
+def package_of(kind):
+    module = getattr(kind, "__module__", None)
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def unwrapped(function):
+    for _ in range(64):
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
+        function = inner
+    return function
+
+
+def _within(value, codes):
+    """The outermost function that wraps the code and can be reached by attributes, containers and closures."""
+    seen, queue = {id(value): value}, deque([value])
+    while queue and len(seen) < _MOST:
+        one = queue.popleft()
+        if type(one) in (FunctionType, MethodType):
+            code = getattr(unwrapped(one), "__code__", None)
+            if any(code is own for own in codes):
+                return one
+        for part in _parts(one):
+            if id(part) not in seen and not isinstance(part, _NOTHING_INSIDE):
+                seen[id(part)] = part  # kept, so that no other thing gets its id
+                queue.append(part)
+    return None
+
+
+def _parts(one):
+    if isinstance(one, dict):
+        yield from list(one.values())[:100]
+        return
+    if isinstance(one, (list, tuple, set, frozenset)):
+        yield from list(one)[:100]
+        return
+    if type(one) is CellType:
+        try:
+            yield one.cell_contents
+        except ValueError:
+            pass  # empty
+        return
+    for name in () if type(one) is FunctionType else _PLACES:
+        try:
+            yield getattr(one, name)
+        except Exception:
+            pass  # an attribute that it does not have, or not now
+    yield from getattr(one, "__closure__", None) or ()
+    try:
+        yield from list(vars(one).values())[:200]
+    except TypeError:
+        pass  # it has no attributes of its own
+
+
+def _referring_to(codes):
+    """A function of this code that exists anywhere."""
+    import gc
+
+    for code in reversed(codes):
+        for one in gc.get_referrers(code):
+            if type(one) is FunctionType and one.__code__ is code:
+                return one
+    return None

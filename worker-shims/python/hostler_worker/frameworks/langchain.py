@@ -1,0 +1,90 @@
+"""What LangChain gives to its tools, and what its tools say of their arguments and results."""
+
+import hostler
+
+from ..state import state
+
+
+def _call_id():
+    return ((state.params or {}).get("call") or {}).get("id") or ""
+
+
+def of_type(kind):
+    name = kind.__name__
+    if name == "RunnableConfig":
+        return {"tags": [], "metadata": {}, "callbacks": None, "configurable": dict(hostler.config)}
+    if name == "ToolRuntime":
+        return _runtime(kind)
+    return kind.get_noop_manager()
+
+
+def _runtime(kind):
+    values = {"state": {}, "context": _Settings(), "config": {"configurable": dict(hostler.config)}, "store": _store(),
+              "stream_writer": lambda part: hostler.log(str(part)), "tool_call_id": _call_id()}
+    known = getattr(kind, "__dataclass_fields__", values)
+    return kind(**{name: value for name, value in values.items() if name in known})
+
+
+def injected(kind, note, name):
+    """By the class of the note: `InjectedToolCallId`, `InjectedState("messages")`, `InjectedStore`, and `InjectedToolArg` itself, which the
+    settings of the tool give by the parameter's name."""
+    if kind.__name__ == "InjectedToolCallId":
+        return _call_id()
+    if kind.__name__ == "InjectedStore":
+        return _store()
+    if name in hostler.config:
+        return hostler.config[name]
+    if kind.__name__ == "InjectedState":
+        return {} if getattr(note, "field", None) is None else None
+    raise hostler.HostlerError("`%s` is given by LangChain (%s), and here by the operator: set `%s` under `[tool.NAME.config]`"
+                               % (name, kind.__name__, name))
+
+
+_kept = []
+
+
+def _store():
+    """One in memory, as long as the worker lives."""
+    if not _kept:
+        try:
+            from langgraph.store.memory import InMemoryStore
+        except ImportError:
+            return None
+        _kept.append(InMemoryStore())
+    return _kept[0]
+
+
+class _Settings:
+    """`[tool.NAME.config]` by attributes."""
+
+    def __getattr__(self, name):
+        try:
+            return hostler.config[name]
+        except KeyError:
+            raise AttributeError("`%s` is not set under `[tool.NAME.config]`" % name) from None
+
+    __getitem__ = __getattr__
+
+
+def completing(tool):
+    """What makes the arguments of a tool complete by its `args_schema`, where the author wrote one."""
+    schema = getattr(tool, "args_schema", None)
+    if not isinstance(schema, type) or schema.__module__.startswith("langchain") or not hasattr(schema, "model_fields"):
+        return None
+    from .. import models
+
+    convert = models.converter(schema)
+
+    def complete(kwargs):
+        own = {name: value for name, value in kwargs.items() if name in schema.model_fields}
+        made = convert(own, "arguments")
+        return {**kwargs, **{name: getattr(made, name) for name in schema.model_fields}}
+
+    return complete
+
+
+def reading(tool):
+    """`response_format="content_and_artifact"`: the model gets the first of two."""
+    if getattr(tool, "response_format", None) != "content_and_artifact":
+        return None
+    return lambda value: value[0] if isinstance(value, tuple) and len(value) == 2 else value

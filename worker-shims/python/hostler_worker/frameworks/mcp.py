@@ -1,0 +1,294 @@
+"""The `Context` of FastMCP and of the official SDK of MCP, made of what hostler has: log, progress, questions to the user and the model."""
+
+import asyncio
+import sys
+from types import SimpleNamespace
+
+import hostler
+
+from ..state import state
+from .behind import package_of
+
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_LEVEL = {"notice": "info", "critical": "error", "alert": "error", "emergency": "error"}
+
+
+def context_of(kind, module):
+    """What gives a context. Where the server has a lifespan, that is begun by the first call and ends with the worker."""
+    server = _server_of(module)
+    lifespan = _lifespan_of(server)
+    if lifespan is None:
+        return lambda: Context(server, None, kind)
+    return _WithLifespan(server, lifespan, kind)
+
+
+def _server_of(module):
+    servers = (value for value in list(module.__dict__.values())
+               if package_of(type(value)) in ("fastmcp", "mcp") and type(value).__name__ in ("FastMCP", "MCPServer"))
+    return next(servers, None)
+
+
+def _lifespan_of(server):
+    own = getattr(server, "_lifespan", None) or getattr(getattr(server, "settings", None), "lifespan", None)
+    return None if getattr(own, "__name__", "") == "default_lifespan" else own
+
+
+class _WithLifespan:
+    is_async = True
+    begun = {}  # by server: the task that holds it open, and what it gave
+
+    def __init__(self, server, lifespan, kind):
+        self.server, self.lifespan, self.kind = server, lifespan, kind
+
+    async def __call__(self, stack):
+        key = id(self.server)
+        if key not in self.begun:
+            ready = asyncio.get_running_loop().create_future()
+            self.begun[key] = (asyncio.create_task(self._hold(ready)), ready)
+        try:
+            value = await asyncio.shield(self.begun[key][1])
+        except BaseException:
+            if self.begun[key][1].done():
+                del self.begun[key]  # the next call tries again
+            raise
+        return Context(self.server, value, self.kind)
+
+    async def _hold(self, ready):
+        """One task enters and leaves it, as cancel scopes demand."""
+        over = asyncio.Event()
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        try:
+            async with self.lifespan(self.server) as value:
+                import atexit
+
+                atexit.register(lambda: (over.set(), loop.is_running() or loop.is_closed() or loop.run_until_complete(task)))
+                ready.set_result(value)
+                await over.wait()
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+
+class Context:
+    """What FastMCP and the SDK give to a tool. What is asked of the client is asked by hostler."""
+
+    def __init__(self, server, lifespan, kind):
+        self._server, self._lifespan, self._kind = server, lifespan, kind
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = sorted(word for word in dir(type(self)) if not word.startswith("_"))
+        raise hostler.HostlerError("the context that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
+
+    # What happens
+
+    async def log(self, level_or_message, message=None, *, level=None, logger_name=None, extra=None, **fields):
+        """FastMCP's order is (message, level), that of the SDK (level, message)."""
+        text = level_or_message
+        if message is not None and level_or_message in _LEVELS:
+            level, text = level_or_message, message
+        elif message is not None:
+            level = message
+        self._log(text, level or "info", logger_name, extra, fields)
+
+    def _log(self, text, level, logger_name, extra, fields):
+        fields = {**fields, **(extra or {}), **({"logger": logger_name} if logger_name else {})}
+        hostler.log(text if isinstance(text, str) else repr(text), level=_LEVEL.get(level, level), **fields)
+
+    async def debug(self, message, *, logger_name=None, extra=None, **fields):
+        self._log(message, "debug", logger_name, extra, fields)
+
+    async def info(self, message, *, logger_name=None, extra=None, **fields):
+        self._log(message, "info", logger_name, extra, fields)
+
+    async def warning(self, message, *, logger_name=None, extra=None, **fields):
+        self._log(message, "warning", logger_name, extra, fields)
+
+    async def error(self, message, *, logger_name=None, extra=None, **fields):
+        self._log(message, "error", logger_name, extra, fields)
+
+    async def report_progress(self, progress, total=None, message=None):
+        hostler.progress(progress, total, message)
+
+    # What is asked
+
+    async def elicit(self, message, response_type=None, schema=None, **_):
+        kind = schema if schema is not None else response_type
+        answer = await asyncio.to_thread(hostler.elicit, message, _form(kind))
+        return _elicitation(answer, self._kind)
+
+    async def sample(self, messages, *, system_prompt=None, temperature=None, max_tokens=None, result_type=None, tools=None, **_):
+        if tools or result_type not in (None, str):
+            raise hostler.HostlerError("the context that hostler gives asks the model for text only, without `tools` and `result_type`")
+        text = await asyncio.to_thread(
+            hostler.llm, _prompt(messages), system_prompt, max_tokens or 1000, temperature=temperature)
+        return _Said(text)
+
+    async def list_roots(self):
+        found = await asyncio.to_thread(hostler.roots)
+        return [SimpleNamespace(uri=root.uri, name=root.name) for root in found]
+
+    # Who and where
+
+    @property
+    def request_id(self):
+        return ((state.params or {}).get("call") or {}).get("id") or ""
+
+    @property
+    def session_id(self):
+        return hostler.session.id
+
+    @property
+    def client_id(self):
+        return None
+
+    @property
+    def fastmcp(self):
+        return self._server
+
+    mcp_server = fastmcp
+
+    @property
+    def lifespan_context(self):
+        return {} if self._lifespan is None else self._lifespan
+
+    @property
+    def session(self):
+        return _Session(self)
+
+    @property
+    def request_context(self):
+        return SimpleNamespace(request_id=self.request_id, session=self.session, meta=None, request=None,
+                               lifespan_context=self.lifespan_context)
+
+    # What is kept
+
+    def get_state(self, key):
+        return self._maybe_awaited("get_state", hostler.session.get("fastmcp." + key))
+
+    def set_state(self, key, value, **_):
+        hostler.session["fastmcp." + key] = value
+        return self._maybe_awaited("set_state", None)
+
+    def delete_state(self, key):
+        hostler.session.pop("fastmcp." + key, None)
+        return self._maybe_awaited("delete_state", None)
+
+    def _maybe_awaited(self, name, value):
+        """FastMCP 2 has plain methods here, later ones have to be awaited."""
+        from inspect import iscoroutinefunction
+
+        real = getattr(sys.modules.get("fastmcp"), "Context", None)
+        return _at_once(value) if iscoroutinefunction(getattr(real, name, None)) else value
+
+    # hostler watches the tool files itself
+
+    async def send_tool_list_changed(self):
+        """Nothing to do."""
+
+    send_resource_list_changed = send_prompt_list_changed = send_tool_list_changed
+
+
+async def _at_once(value):
+    return value
+
+
+class _Session:
+    """`ctx.session`: the client, where the SDK has its requests."""
+
+    def __init__(self, context):
+        self._context = context
+
+    async def create_message(self, messages, *, max_tokens=None, system_prompt=None, temperature=None, **_):
+        return await self._context.sample(messages, system_prompt=system_prompt, temperature=temperature, max_tokens=max_tokens)
+
+    async def elicit(self, message, requestedSchema=None, requested_schema=None, **_):
+        answer = await asyncio.to_thread(hostler.elicit, message, requestedSchema or requested_schema)
+        return SimpleNamespace(action=answer.action, content=answer.data)
+
+    elicit_form = elicit
+
+    async def list_roots(self):
+        return SimpleNamespace(roots=await self._context.list_roots())
+
+    async def send_log_message(self, level, data, logger=None, **_):
+        self._context._log(data, level, logger, None, {})
+
+    async def send_progress_notification(self, progress_token, progress, total=None, message=None, **_):
+        hostler.progress(progress, total, message)
+
+    async def send_resource_updated(self, uri):
+        """Nothing to do: clients read resources anew."""
+
+    send_tool_list_changed = send_resource_list_changed = send_prompt_list_changed = Context.send_tool_list_changed
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = sorted(word for word in dir(type(self)) if not word.startswith("_"))
+        raise hostler.HostlerError("the session that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
+
+
+class _Said(str):
+    """What a model said: text, which is also where FastMCP and the SDK have it."""
+
+    type, role, model, stopReason = "text", "assistant", "", "endTurn"
+
+    @property
+    def text(self):
+        return str(self)
+
+    result = text
+
+    @property
+    def content(self):
+        return self
+
+
+def _prompt(messages):
+    if isinstance(messages, str):
+        return messages
+    return [_message(one) for one in (messages if isinstance(messages, (list, tuple)) else [messages])]
+
+
+def _message(one):
+    if isinstance(one, str):
+        return {"role": "user", "content": one}
+    role = one.get("role") if isinstance(one, dict) else one.role
+    content = one.get("content") if isinstance(one, dict) else one.content
+    parts = content if isinstance(content, (list, tuple)) else [content]
+    texts = [part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else getattr(part, "text", None)
+             for part in parts]
+    if None in texts:
+        raise hostler.HostlerError("the context that hostler gives sends text to the model; for images, use hostler.llm(images=…)")
+    return {"role": role or "user", "content": "\n".join(texts)}
+
+
+def _form(kind):
+    """FastMCP's short forms: a list of texts is a choice of them."""
+    if isinstance(kind, (list, tuple)) and kind and all(isinstance(one, str) for one in kind):
+        from typing import Literal
+
+        return Literal[tuple(kind)]
+    if isinstance(kind, dict) and "type" not in kind:  # {value: {"title": …}}
+        choices = [{"const": value, "title": (shown or {}).get("title", value)} for value, shown in kind.items()]
+        return {"type": "object", "properties": {"value": {"type": "string", "oneOf": choices}}, "required": ["value"]}
+    return kind
+
+
+def _elicitation(answer, kind):
+    """The class that the framework would have returned: files match on it."""
+    name = {"accept": "AcceptedElicitation", "decline": "DeclinedElicitation", "cancel": "CancelledElicitation"}[answer.action]
+    package = package_of(kind) if kind is not None else "fastmcp"
+    values = {"data": {} if answer.data is None else answer.data} if answer.action == "accept" else {}
+    if isinstance(answer.data, dict) and set(answer.data) == {"value"}:
+        values["data"] = answer.data["value"]
+    for place in (package + ".server.elicitation", "mcp.server.elicitation"):
+        try:
+            cls = getattr(__import__(place, fromlist=[name]), name)
+            return cls(action=answer.action, **values)
+        except Exception:
+            continue  # of another release
+    return answer

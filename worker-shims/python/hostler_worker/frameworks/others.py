@@ -1,0 +1,52 @@
+"""What smaller frameworks give to their tools."""
+
+import hostler
+
+from ..state import state
+
+
+def nothing(_kind):
+    return None
+
+
+def _call_id():
+    return ((state.params or {}).get("call") or {}).get("id") or ""
+
+
+def agno_context(kind):
+    return kind(run_id=_call_id(), session_id=hostler.session.id, session_state=_agno_state(), dependencies=dict(hostler.config))
+
+
+def _agno_state():
+    return hostler.session.setdefault("agno", {})
+
+
+def of_agno(name):
+    if name == "session_state":
+        return _agno_state
+    if name == "dependencies":
+        return lambda: dict(hostler.config)
+    if name == "run_context":
+        def context():
+            from agno.run import RunContext
+
+            return agno_context(RunContext)
+
+        return context
+    return lambda: None
+
+
+def pydantic_ai_context(kind):
+    from .langchain import _Settings
+
+    fields = kind.__dataclass_fields__
+    values = {"deps": _Settings(), "model": None, "usage": None, "prompt": None, "tool_call_id": _call_id()}
+    return kind(**{name: value for name, value in values.items() if name in fields})
+
+
+def cancellation_token(kind):
+    return kind()
+
+
+def strands_context(kind):
+    return kind(tool_use={"toolUseId": _call_id(), "name": "", "input": {}}, agent=None, invocation_state=dict(hostler.config))
