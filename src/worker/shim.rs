@@ -37,6 +37,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/frameworks/injected.py"),
     carried!("hostler_worker/frameworks/langchain.py"),
     carried!("hostler_worker/frameworks/mcp.py"),
+    carried!("hostler_worker/frameworks/methods.py"),
     carried!("hostler_worker/frameworks/open_webui.py"),
     carried!("hostler_worker/frameworks/openai_agents.py"),
     carried!("hostler_worker/frameworks/others.py"),

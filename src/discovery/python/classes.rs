@@ -125,6 +125,11 @@ impl<'a> Module<'a> {
         self.dataclass_decorator(class).is_some()
     }
 
+    /// The full name of its dataclass decorator.
+    pub(super) fn dataclass_of(&self, class: &StmtClassDef) -> Option<String> {
+        self.dataclass_decorator(class)
+    }
+
     fn dataclass_decorator(&self, class: &StmtClassDef) -> Option<String> {
         class.decorator_list.iter().find_map(|decorator| {
             let called = decorator.expression.as_call_expr().map(|call| &*call.func);

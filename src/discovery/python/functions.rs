@@ -1,6 +1,6 @@
 //! The public functions of a module as tools: which they are, and the schemas of what they take and return.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use serde_json::{Map, Value, json};
@@ -9,13 +9,14 @@ use super::classes::ClassKind;
 use super::constraints::call_of;
 use super::docstring::Docstring;
 use super::fields::{FieldInfo, literal};
-use super::frameworks::{Content, content, is_injected, is_maker};
+use super::frameworks::{CLASS_RULE, Content, Methods, Offer, content, is_injected, is_maker, methods};
 use super::known_types::{KnownType, Side};
 use super::module::{Module, Named, docstring_of, name_of};
 use super::roles::{assign, is_marked};
 use super::schema::{Reference, Schema, admits_anything, nullable, of_type, schema};
 use super::syntax::Lines;
 use super::types::{Hints, elements};
+use crate::config::origin::Diagnosis;
 use crate::discovery::{Function, JsonSchema, Role};
 use crate::outcome::wrapped_schema;
 use crate::pep723::is_identifier;
@@ -74,8 +75,40 @@ fn literal_names(value: &Expr) -> Option<Vec<(&Expr, &str)>> {
     items.iter().map(|item| Some((item, item.as_string_literal_expr()?.value.to_str()))).collect()
 }
 
-/// The functions that are tools, in the order of their lines, with warnings about `__all__` and names.
-pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunctionDef> {
+/// A function or method that is a tool, and what says so.
+#[derive(Debug)]
+pub(super) struct Served<'a> {
+    pub function: &'a StmtFunctionDef,
+    /// What the worker knows it by, where that is not the function's name.
+    pub symbol: Option<String>,
+    pub offer: Offer<'a>,
+    /// Whether its first parameter is the instance or the class.
+    pub is_bound: bool,
+    /// Its arguments, where a class declares them apart from the function.
+    pub arguments: Option<Schema>,
+}
+
+/// The functions and then the methods that are tools, with warnings about `__all__` and names.
+pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
+    let exported = module.exports.names.as_ref();
+    let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
+    let Methods { served, refused, exported } = methods(module, exported.as_deref());
+    let has_classes = !served.is_empty() || !refused.is_empty();
+    for (line, Diagnosis { what, fix }) in refused {
+        module.warn(line, CLASS_RULE, what, &fix);
+    }
+    let functions = top_level(module, &exported, has_classes).into_iter().map(|function| Served {
+        function,
+        symbol: None,
+        offer: module.offers.get(function).copied().unwrap_or_default(),
+        is_bound: false,
+        arguments: None,
+    });
+    // Of two tools of one name, the function has it.
+    functions.chain(served).collect()
+}
+
+fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes: bool) -> Vec<&'a StmtFunctionDef> {
     let functions = module.functions();
     if let Some(line) = module.exports.computed {
         let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
@@ -84,12 +117,15 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
     }
     let mut public: Vec<_> = match module.exports.names.clone() {
         // Whoever marks some functions as tools means no others.
-        None if module.offers.are_marked => Vec::new(),
+        None if module.offers.are_marked || has_classes => Vec::new(),
         None => {
             let is_public = |name: &str| !name.starts_with('_') && !(name == "main" && module.runs_main);
             functions.into_iter().filter(|function| is_public(&function.name)).collect()
         }
-        Some(names) => listed(module, &functions, &names),
+        Some(mut names) => {
+            names.retain(|(name, _)| !served_otherwise.contains(name));
+            listed(module, &functions, &names)
+        }
     };
     // What a decorator marks needs no other sign.
     let unlisted = module.functions().into_iter().filter(|function| {
@@ -123,7 +159,8 @@ fn listed<'a>(
 }
 
 /// Describes a public function, with a warning about `*args`. `None` if it cannot be served, with a warning that says why.
-pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Option<Function> {
+pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Option<Function> {
+    let function = served.function;
     if let Some(rest) = &function.parameters.vararg {
         let what = format!(
             "`{}` has the parameter *{}, which stays empty: arguments are passed by name",
@@ -135,7 +172,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
     let mut described = Function {
         name: function.name.to_string(),
         symbol: None,
-        input_schema: JsonSchema::of(&input_schema(module, function, &docs)),
+        input_schema: JsonSchema::of(&input_schema(module, &served, &docs)),
         output_schema: output_schema(module, function, docs.returns.as_deref()).as_ref().map(JsonSchema::of),
         is_async: function.is_async,
         line: module.lines.of_node(&function.name),
@@ -144,22 +181,26 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
         role: Role::Tool,
         declared: None,
     };
-    if let Some(offer) = module.offers.get(function) {
-        offer.apply(&mut described);
-    }
+    served.offer.apply(&mut described);
+    described.symbol = served.symbol.or(described.symbol);
     assign(module, function, &mut described).then_some(described)
 }
 
-fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &Docstring) -> Schema {
+fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) -> Schema {
+    if let Some(arguments) = &served.arguments {
+        return arguments.clone();
+    }
+    let function = served.function;
     let mut hints = Hints::new(module, Side::Given);
     let mut schema = of_type("object");
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    let mut declared = declared_arguments(module, function);
+    let mut declared = declared_arguments(module, &served.offer);
     let is_given_by_caller = |parameter: &&ParameterWithDefault| !is_injected(module, function, parameter);
-    for parameter in function.parameters.iter_non_variadic_params().filter(is_given_by_caller) {
+    let parameters = function.parameters.iter_non_variadic_params().skip(usize::from(served.is_bound));
+    for parameter in parameters.filter(is_given_by_caller) {
         let name = parameter.parameter.name.as_str();
         let own = property(&mut hints, parameter, docs.parameters.get(name));
-        let (property, is_required) = declared.fields.remove(name).unwrap_or(own);
+        let (property, is_required) = declared.take(name).unwrap_or(own);
         properties.insert(name.to_owned(), Value::Object(property));
         if is_required {
             required.push(Value::String(name.to_owned()));
@@ -180,6 +221,13 @@ fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &D
         },
         None => Value::Bool(false),
     };
+    let mut further = further;
+    if function.parameters.kwarg.is_some() && !declared.fields.is_empty() {
+        let rest = std::mem::take(&mut declared.fields);
+        required.extend(rest.iter().filter(|(_, (_, is_required))| *is_required).map(|(name, _)| name.as_str().into()));
+        properties.extend(rest.into_iter().map(|(name, (schema, _))| (name, Value::Object(schema))));
+        further = Value::Bool(false);
+    }
     schema.insert("properties".to_owned(), Value::Object(properties));
     // Duplicate names are parsed, although Python rejects them.
     let mut seen = HashSet::new();
@@ -199,12 +247,19 @@ fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &D
 #[derive(Default)]
 struct DeclaredArguments<'a> {
     /// The schema of each, and whether it must be given.
-    fields: HashMap<String, (Schema, bool)>,
+    fields: Vec<(String, (Schema, bool))>,
     references: Vec<Reference<'a>>,
 }
 
-fn declared_arguments<'a>(module: &Module<'a>, function: &StmtFunctionDef) -> DeclaredArguments<'a> {
-    let Some(class) = module.offers.get(function).and_then(|offer| offer.arguments) else { return Default::default() };
+impl DeclaredArguments<'_> {
+    fn take(&mut self, name: &str) -> Option<(Schema, bool)> {
+        let place = self.fields.iter().position(|(other, _)| other == name)?;
+        Some(self.fields.remove(place).1)
+    }
+}
+
+fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArguments<'a> {
+    let Some(class) = offer.arguments else { return Default::default() };
     let Named::Class(class) = module.resolve(class) else { return Default::default() };
     let mut hints = Hints::new(module, Side::Validated);
     let mut definition = hints.definition_of(class);

@@ -29,13 +29,14 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
+use self::frameworks::{CLASS_RULE, frontmatter, idle_classes};
 use self::functions::{describe, public_functions};
 use self::module::Module;
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
 use crate::discovery::{Function, Kind, Status, ToolFile, Warning};
-use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
+use crate::pep723::{self, HeaderError, Metadata, is_identifier, nearest_identifier};
 
 /// Larger files are not parsed: this takes a tenth of a second.
 const LARGEST_FILE: u64 = 2 << 20;
@@ -163,6 +164,15 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
 
 fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
     let mut module = Module::read(source, parsed.suite()).with_live(described);
+    if file.kind == Kind::Internal
+        && let Some((line, toml)) = frontmatter(&module, parsed)
+    {
+        file.kind = Kind::Python;
+        match Metadata::from_toml(&toml, line, &Arc::new(file.path.clone())) {
+            Ok(header) => file.header = Some(header),
+            Err(error) => break_header(file, &error),
+        }
+    }
     let public = public_functions(&mut module);
     let described: Vec<Function> = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     file.functions = with_names_of_their_own(&mut module, described);
@@ -187,10 +197,20 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         }
         None => {}
     }
-    let has_refused = module.warnings.iter().any(|warning| warning.rule == roles::RULE);
+    let has_refused = module.warnings.iter().any(|warning| warning.rule == roles::RULE || warning.rule == CLASS_RULE);
     if file.functions.is_empty() && file.is_ready() && !has_refused {
-        let fix = "define one without a leading underscore, or name it in `__all__`";
-        module.warn(1, "no-tools", "no public functions", fix);
+        match idle_classes(&module).first() {
+            Some(class) => {
+                let (line, name) = (module.lines.of_node(&class.name), &class.name);
+                let what = format!("no public functions; the methods of `{name}` are not served");
+                let fix = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
+                module.warn(line, "no-tools", what, &fix);
+            }
+            None => {
+                let fix = "define one without a leading underscore, or name it in `__all__`";
+                module.warn(1, "no-tools", "no public functions", fix);
+            }
+        }
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
     file.imports = module.imports.into_iter().collect();
@@ -211,6 +231,7 @@ fn with_names_of_their_own(module: &mut Module<'_>, described: Vec<Function>) ->
             None => kept.push(function),
         }
     }
+    kept.sort_by_key(|function| function.line);
     kept
 }
 

@@ -15,6 +15,19 @@ PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
 _NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
 
 
+class Functions(dict):
+    """By name. Methods and classes that are tools are looked up when they are called."""
+
+    def __missing__(self, name):
+        from .frameworks.methods import named
+
+        function = named(sys.modules[state.module_name], name)
+        if function is None:
+            raise KeyError(name)
+        self[name] = function
+        return function
+
+
 class Function:
     """One tool. `plan` is None when every argument passes as it came."""
 
@@ -96,7 +109,7 @@ def _tools(module, code):
     # Resources and prompts need no other sign than their decorator.
     names = dict.fromkeys(name for name in names if isinstance(name, str))
     names.update((name, None) for name in made_here if getattr(getattr(module, name, None), MARK, None) is not None)
-    found, strange = {}, False
+    found, strange = Functions(), False
     for name in names:
         value = getattr(module, name, None)
         if callable(value) and not isinstance(value, type) and (

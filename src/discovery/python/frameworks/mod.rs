@@ -2,6 +2,8 @@
 //! decorator or call is told counts as if the function said it. Frameworks are known by the words that they share, not one by one:
 //! most call their decorator `tool`, and its arguments `name` and `description`.
 
+mod classes;
+mod frontmatter;
 mod injected;
 
 use std::collections::HashMap;
@@ -9,6 +11,8 @@ use std::collections::HashMap;
 use ruff_python_ast::{Arguments, Decorator, Expr, ExprCall, StmtFunctionDef};
 use serde_json::Value;
 
+pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
+pub(super) use frontmatter::frontmatter;
 pub(super) use injected::is_injected;
 
 use super::fields::{keyword, literal};

@@ -8,11 +8,11 @@ from .calling import calling
 from .injected import given_to
 from .results import READERS
 
+encode.readers = READERS
 
 def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""
-    encode.readers = READERS
     for name, made in codes.items():
         value = module.__dict__.get(name)
         if value is None or isinstance(value, type):

@@ -12,10 +12,11 @@ _MOST = 2000  # things to look into
 
 
 def behind(value, codes):
-    """What to call for a value: itself where it is a function, or can be called and is of no framework."""
+    """What to call for a value: itself where it is a function, or can be called and is of no framework. `codes` are those that the
+    function may have; None for the first function that is found."""
     if type(value) is FunctionType or callable(value) and package_of(type(value)) not in FRAMEWORKS:
         return value
-    return _within(value, codes) or _referring_to(codes)
+    return _within(value, codes) or _referring_to(codes or ())
 
 
 def package_of(kind):
@@ -39,7 +40,7 @@ def _within(value, codes):
         one = queue.popleft()
         if type(one) in (FunctionType, MethodType):
             code = getattr(unwrapped(one), "__code__", None)
-            if any(code is own for own in codes):
+            if code is not None and (codes is None or any(code is own for own in codes)):
                 return one
         for part in _parts(one):
             if id(part) not in seen and not isinstance(part, _NOTHING_INSIDE):

@@ -5,10 +5,9 @@ from .behind import package_of, unwrapped
 _COROUTINE = 0x80
 
 
-def calling(function, given, value):
-    """`given` are the parameters that callers do not give, each with what makes its value. `value` is what the module has under the
-    function's name."""
-    complete, read = _of_langchain(value)
+def calling(function, given, value=None):
+    """`given` are the parameters that callers do not give, each with what makes its value. `value` is the framework's own tool."""
+    complete, read = of_langchain(value)
     if not given and complete is None and read is None:
         return function
     complete, read = complete or dict, read or _as_it_is
@@ -40,8 +39,8 @@ def _as_it_is(value):
     return value
 
 
-def _of_langchain(value):
-    if package_of(type(value)) != "langchain_core":
+def of_langchain(value):
+    if not any(package_of(base) in ("langchain_core", "crewai") for base in type(value).__mro__):
         return None, None
     from . import langchain
 

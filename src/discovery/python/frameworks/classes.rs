@@ -1,0 +1,322 @@
+//! Classes whose instances are tools or have tools as methods: Open WebUI's `Tools`, agno's `Toolkit`, `BaseTool` of LangChain and
+//! CrewAI, `Tool` of smolagents, classes with decorated methods, and instances that `__all__` names. A worker makes one instance.
+
+use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
+use serde_json::{Map, Value, json};
+
+use super::{Offer, offer_of_decorator, text};
+use crate::config::origin::Diagnosis;
+use crate::discovery::python::fields::literal;
+use crate::discovery::python::functions::Served;
+use crate::discovery::python::module::{Binding, Module, Named, name_of};
+use crate::discovery::python::schema::{Schema, of_type};
+
+/// The rule of `check` about classes.
+pub(in crate::discovery::python) const RULE: &str = "class";
+
+/// How a class offers tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Its public methods are tools.
+    Methods,
+    /// Those that its constructor names: `tools=[self.search]`, `self.register(self.search)`.
+    Registered,
+    /// Those with a decorator that makes tools.
+    Decorated,
+    /// It is one tool, which runs this method.
+    One(&'static [&'static str]),
+}
+
+/// A class that offers tools, and what a worker finds its instance by.
+#[derive(Debug, Clone, Copy)]
+struct Toolset<'a> {
+    class: &'a StmtClassDef,
+    kind: Kind,
+    /// The name of an instance of the file, else of the class.
+    holder: &'a str,
+}
+
+/// The methods that are tools, and what is wrong with classes that offer some and cannot be served: its line, and why.
+#[derive(Debug, Default)]
+pub(in crate::discovery::python) struct Methods<'a> {
+    pub served: Vec<Served<'a>>,
+    pub refused: Vec<(usize, Diagnosis)>,
+    /// The names in `__all__` that are served this way.
+    pub exported: Vec<&'a str>,
+}
+
+/// Reads the classes of a module. `exported` is what `__all__` names, if it is there.
+pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Methods<'a> {
+    let mut found = Methods::default();
+    for toolset in toolsets(module, exported) {
+        found.exported.push(toolset.holder);
+        let is_of_class = toolset.holder == toolset.class.name.as_str();
+        match needed_by_constructor(module, toolset.class).filter(|_| is_of_class) {
+            Some(parameter) => {
+                let class = &toolset.class.name;
+                let what = format!("the tools of `{class}` are not served: its constructor needs `{parameter}`");
+                let fix = format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
+                found.refused.push((module.lines.of_node(class), Diagnosis::new(what, fix)));
+            }
+            None => add(module, toolset, &mut found.served),
+        }
+    }
+    found
+}
+
+/// The names of classes that have public methods and offer none of them.
+pub(in crate::discovery::python) fn idle_classes<'a>(module: &Module<'a>) -> Vec<&'a StmtClassDef> {
+    let has_method = |class: &StmtClassDef| own_methods(class).any(|method| is_public(method) && !is_property(method));
+    let is_plain = |class: &&'a StmtClassDef| {
+        let ancestry = module.ancestry(class);
+        ancestry.outside.is_empty() && module.dataclass_of(class).is_none() && !class.name.starts_with('_')
+    };
+    let mut idle: Vec<_> = classes(module).filter(is_plain).filter(|class| has_method(class)).collect();
+    idle.sort_by_key(|class| class.range.start());
+    idle
+}
+
+fn classes<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'a StmtClassDef> + use<'m, 'a> {
+    module.bindings.values().filter_map(|binding| match binding {
+        Binding::Class(class) => Some(*class),
+        _ => None,
+    })
+}
+
+/// The instances that the file makes at its top level, by name, with their classes.
+fn instances<'a>(module: &Module<'a>) -> Vec<(&'a str, &'a StmtClassDef)> {
+    let instance = |(name, binding): (&&'a str, &Binding<'a>)| {
+        let Binding::Value(value) = binding else { return None };
+        match module.resolve(&value.as_call_expr()?.func) {
+            Named::Class(class) => Some((*name, class)),
+            _ => None,
+        }
+    };
+    let mut found: Vec<_> = module.bindings.iter().filter_map(instance).collect();
+    found.sort_unstable_by_key(|(name, _)| *name);
+    found
+}
+
+fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolset<'a>> {
+    let instances = instances(module);
+    let is_exported = |name: &str| exported.is_none_or(|names| names.contains(&name));
+    let mut found: Vec<Toolset<'a>> = Vec::new();
+    for class in classes(module) {
+        let Some(kind) = kind_of(module, class) else { continue };
+        let made = instances.iter().find(|(_, of)| std::ptr::eq(*of, class)).map(|(name, _)| *name);
+        let holder = made.unwrap_or(class.name.as_str());
+        // A class that others derive from is served by them.
+        let is_base = classes(module).any(|other| {
+            !std::ptr::eq(other, class) && module.ancestry(other).classes.iter().any(|base| std::ptr::eq(*base, class))
+        });
+        if (is_exported(holder) || is_exported(class.name.as_str())) && (!is_base || made.is_some()) {
+            found.push(Toolset { class, kind, holder });
+        }
+    }
+    let others = instances.iter().filter(|(name, _)| exported.is_some_and(|names| names.contains(name)));
+    for (name, class) in others {
+        if !found.iter().any(|toolset| std::ptr::eq(toolset.class, *class)) {
+            found.push(Toolset { class, kind: Kind::Methods, holder: name });
+        }
+    }
+    found.sort_by_key(|toolset| toolset.class.range.start());
+    found
+}
+
+fn kind_of(module: &Module<'_>, class: &StmtClassDef) -> Option<Kind> {
+    // The ancestry is of the binding, which has the lifetime of the module.
+    let Some(Binding::Class(class)) = module.bindings.get(class.name.as_str()) else { return None };
+    let ancestry = module.ancestry(class);
+    for base in &ancestry.outside {
+        let (package, word) = (base.split('.').next().unwrap_or_default(), base.rsplit('.').next().unwrap_or_default());
+        match (package, word) {
+            ("langchain" | "langchain_core" | "langchain_community" | "crewai" | "crewai_tools", "BaseTool") => {
+                return Some(Kind::One(&["_run", "_arun"]));
+            }
+            ("smolagents" | "transformers", "Tool") => return Some(Kind::One(&["forward"])),
+            ("agno" | "phi", "Toolkit") => return Some(Kind::Registered),
+            _ => {}
+        }
+    }
+    if own_methods(class).any(|method| method.decorator_list.iter().any(|it| offer_of_decorator(module, it).is_some())) {
+        return Some(Kind::Decorated);
+    }
+    (class.name.as_str() == "Tools" && ancestry.outside.is_empty()).then_some(Kind::Methods)
+}
+
+fn own_methods(class: &StmtClassDef) -> impl Iterator<Item = &StmtFunctionDef> {
+    class.body.iter().filter_map(Stmt::as_function_def_stmt)
+}
+
+/// The methods of a class and its ancestors in the file, each as it is inherited.
+fn all_methods<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Vec<&'a StmtFunctionDef> {
+    let mut found: Vec<&'a StmtFunctionDef> = Vec::new();
+    for ancestor in &module.ancestry(class).classes {
+        for method in own_methods(ancestor) {
+            found.retain(|other| other.name != method.name);
+            found.push(method);
+        }
+    }
+    found
+}
+
+fn is_public(method: &StmtFunctionDef) -> bool {
+    !method.name.starts_with('_')
+}
+
+fn is_property(method: &StmtFunctionDef) -> bool {
+    has_decorator(method, &["property", "cached_property", "setter", "deleter", "abstractmethod", "overload"])
+}
+
+fn has_decorator(method: &StmtFunctionDef, words: &[&str]) -> bool {
+    method.decorator_list.iter().any(|decorator| match &decorator.expression {
+        Expr::Name(name) => words.contains(&name.id.as_str()),
+        Expr::Attribute(attribute) => words.contains(&attribute.attr.as_str()),
+        _ => false,
+    })
+}
+
+/// The first parameter that the constructor of the file's class needs.
+fn needed_by_constructor<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Option<&'a str> {
+    let constructor = all_methods(module, class).into_iter().find(|method| method.name.as_str() == "__init__")?;
+    let mut parameters = constructor.parameters.iter_non_variadic_params().skip(1);
+    parameters.find(|parameter| parameter.default().is_none()).map(|parameter| parameter.parameter.name.as_str())
+}
+
+fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a>>) {
+    let Toolset { class, kind, holder } = toolset;
+    let methods = all_methods(module, class);
+    if let Kind::One(names) = kind {
+        let run = names.iter().find_map(|name| methods.iter().find(|method| method.name.as_str() == *name));
+        served.extend(run.map(|method| one(module, class, holder, method)));
+        return;
+    }
+    let registered = match kind {
+        Kind::Registered => registered(&methods),
+        _ => Vec::new(),
+    };
+    for method in methods.iter().filter(|method| !is_property(method)) {
+        let offer = method.decorator_list.iter().find_map(|decorator| offer_of_decorator(module, decorator));
+        let is_tool = match kind {
+            Kind::Decorated => offer.is_some(),
+            Kind::Registered if !registered.is_empty() => registered.contains(&method.name.as_str()) || offer.is_some(),
+            _ => is_public(method) || offer.is_some(),
+        };
+        if is_tool {
+            served.push(Served {
+                function: method,
+                symbol: Some(format!("{holder}.{}", method.name)),
+                offer: offer.unwrap_or_default(),
+                is_bound: !has_decorator(method, &["staticmethod"]),
+                arguments: None,
+            });
+        }
+    }
+}
+
+/// A class that is one tool: what it is called and takes stands in its attributes.
+fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a StmtFunctionDef) -> Served<'a> {
+    let ancestry = module.ancestry(class);
+    let attribute = |name: &str| ancestry.classes.iter().rev().find_map(|class| attribute(class, name));
+    let offer = Offer {
+        name: attribute("name").and_then(text).or(Some(class.name.as_str())),
+        description: attribute("description").and_then(text),
+        effects: None,
+        arguments: attribute("args_schema"),
+    };
+    let arguments = attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));
+    Served { function: run, symbol: Some(holder.to_owned()), offer, is_bound: true, arguments }
+}
+
+/// `name = "x"`, `name: str = "x"`
+fn attribute<'a>(class: &'a StmtClassDef, wanted: &str) -> Option<&'a Expr> {
+    class.body.iter().find_map(|statement| match statement {
+        Stmt::Assign(assign) if assign.targets.iter().any(|target| name_of(target) == Some(wanted)) => {
+            Some(&*assign.value)
+        }
+        Stmt::AnnAssign(assign) if name_of(&assign.target) == Some(wanted) => assign.value.as_deref(),
+        _ => None,
+    })
+}
+
+/// smolagents' `inputs`: by name a type, a description, and perhaps `nullable`.
+fn inputs_of(inputs: &Value) -> Option<Schema> {
+    const TYPES: [&str; 7] = ["string", "boolean", "integer", "number", "array", "object", "null"];
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, about) in inputs.as_object()? {
+        let kind = about.get("type").and_then(Value::as_str).filter(|kind| TYPES.contains(kind));
+        let mut property = kind.map(of_type).unwrap_or_default();
+        if about.get("nullable") == Some(&Value::Bool(true)) {
+            property.extend(kind.map(|kind| ("type".to_owned(), json!([kind, "null"]))));
+        } else {
+            required.push(Value::String(name.clone()));
+        }
+        property.extend(["description", "enum", "items"].iter().filter_map(|key| {
+            Some(((*key).to_owned(), about.get(*key)?.clone()))
+        }));
+        properties.insert(name.clone(), Value::Object(property));
+    }
+    let mut schema = of_type("object");
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(required));
+    }
+    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    Some(schema)
+}
+
+/// The methods that the constructor of a toolkit names: `tools=[self.a, self.b]`, `tools.append(self.a)`, `self.register(self.a)`.
+fn registered<'a>(methods: &[&'a StmtFunctionDef]) -> Vec<&'a str> {
+    let Some(constructor) = methods.iter().find(|method| method.name.as_str() == "__init__") else { return Vec::new() };
+    let mut finder = Finder { found: Vec::new(), left: MOST };
+    constructor.body.iter().for_each(|statement| finder.statement(statement));
+    let is_method = |name: &&'a str| methods.iter().any(|method| method.name.as_str() == *name);
+    finder.found.into_iter().filter(is_method).collect()
+}
+
+/// Larger constructors are not looked through.
+const MOST: usize = 5_000;
+
+/// Finds `self.x` that is not called, anywhere in a body.
+struct Finder<'a> {
+    found: Vec<&'a str>,
+    left: usize,
+}
+
+impl<'a> Finder<'a> {
+    fn statement(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Expr(expression) => self.expression(&expression.value),
+            Stmt::Assign(assign) => self.expression(&assign.value),
+            Stmt::AnnAssign(assign) => assign.value.iter().for_each(|value| self.expression(value)),
+            Stmt::AugAssign(assign) => self.expression(&assign.value),
+            Stmt::If(branch) => {
+                let clauses = branch.elif_else_clauses.iter().flat_map(|clause| &clause.body);
+                branch.body.iter().chain(clauses).for_each(|statement| self.statement(statement));
+            }
+            Stmt::With(with) => with.body.iter().for_each(|statement| self.statement(statement)),
+            Stmt::Try(attempt) => attempt.body.iter().for_each(|statement| self.statement(statement)),
+            _ => {}
+        }
+    }
+
+    fn expression(&mut self, expression: &'a Expr) {
+        let Some(left) = self.left.checked_sub(1) else { return };
+        self.left = left;
+        match expression {
+            Expr::Attribute(attribute) if name_of(&attribute.value) == Some("self") => self.found.push(&attribute.attr),
+            Expr::List(list) => list.elts.iter().for_each(|item| self.expression(item)),
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|item| self.expression(item)),
+            Expr::Call(call) => {
+                let named = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+                call.arguments.args.iter().chain(named).for_each(|value| self.expression(value));
+            }
+            Expr::If(either) => {
+                self.expression(&either.body);
+                self.expression(&either.orelse);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,94 @@
+"""Methods as tools, and classes that are one: `Tools.search`, `WeatherTool`. One instance is made by the first call that needs it."""
+
+from threading import RLock
+
+import hostler
+
+from ..loading import Function
+from .behind import behind, package_of
+from .calling import calling, of_langchain
+from .injected import given_to
+
+_RUN = ("_run", "_arun", "forward")
+
+
+def named(module, symbol):
+    """The function of a symbol that hostler read in the file: `Class.method`, `instance.method`, `Class`, `instance`; None when there
+    is no such thing."""
+    head, _, name = symbol.partition(".")
+    owner = module.__dict__.get(head)
+    if owner is None:
+        return None
+    holder = _Made(owner) if isinstance(owner, type) else _There(owner)
+    if not name:
+        run = next((run for run in _RUN if _overrides(holder.kind, run)), None)
+        return run and Function(symbol, _calling(holder, run, module, is_whole=True))
+    return Function(symbol, _calling(holder, name, module, is_whole=False)) if hasattr(holder.kind, name) else None
+
+
+def _overrides(kind, name):
+    """Whether the author defined it, and not the framework."""
+    owner = next((base for base in kind.__mro__ if name in base.__dict__), None)
+    return owner is not None and package_of(owner) == package_of(kind)
+
+
+class _There:
+    """An instance that the file has made."""
+
+    def __init__(self, instance):
+        self.instance, self.kind = instance, type(instance)
+
+    def get(self):
+        return self.instance
+
+
+_made = {}
+_making = RLock()
+
+
+class _Made:
+    """An instance that is made once, and without arguments."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def get(self):
+        with _making:
+            if self.kind not in _made:
+                _made[self.kind] = self.kind()
+            return _made[self.kind]
+
+
+def _calling(holder, name, module, is_whole):
+    """`is_whole` says that the instance is the tool, and describes its arguments."""
+    raw = next((base.__dict__[name] for base in holder.kind.__mro__ if name in base.__dict__), None)
+    function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
+    if not hasattr(function, "__code__"):
+        function = behind(function, None) or function
+    given = given_to(function, module)
+
+    def method(*args, **kwargs):
+        instance = holder.get()
+        _fill_valves(instance)
+        if is_whole:
+            if getattr(instance, "is_initialized", True) is False:  # smolagents
+                instance.setup()
+            complete = of_langchain(instance)[0]
+            kwargs = kwargs if complete is None else complete(kwargs)
+        bound = getattr(instance, name)
+        return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)
+
+    method.__wrapped__ = function
+    return calling(method, given)
+
+
+def _fill_valves(instance):
+    """Open WebUI: the settings of a tool are the fields of its class `Valves`."""
+    valves = getattr(type(instance), "Valves", None)
+    fields = getattr(valves, "model_fields", None)
+    if fields is None:
+        return
+    given = {name: value for name, value in hostler.config.items() if name in fields}
+    if getattr(instance, "_hostler_valves", None) != given:
+        instance.valves = valves(**given)
+        instance._hostler_valves = given
