@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Catalogue, FileEntry, Filter, Registry, RoleKind, Tool};
-use crate::discovery::LeftOut;
+use crate::discovery::{LeftOut, Warning};
 
 /// One line of the list.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -75,8 +75,28 @@ impl Catalogue {
         let left_out = self.files.iter().filter(|_| filter.is_empty());
         let left_out = left_out.flat_map(|entry| entry.file.left_out.iter().map(|one| left_out_row(entry, one)));
         let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).chain(left_out).collect();
+        if filter.is_empty() {
+            rows.extend(self.files.iter().flat_map(|entry| self.unserved_rows(entry)));
+        }
         rows.sort_by(|left, right| left.name.cmp(&right.name));
         rows
+    }
+}
+
+impl Catalogue {
+    /// Classes that are not served, and a file that offers nothing and helps no other.
+    fn unserved_rows(&self, entry: &FileEntry) -> Vec<Row> {
+        let path = &entry.file.path;
+        let is_empty = entry.file.functions.is_empty() && entry.file.left_out.is_empty() && entry.broken().is_none();
+        let helps = || self.files.iter().any(|other| other.file.helpers.contains(path));
+        let warnings = entry.file.warnings.iter();
+        let told = warnings.filter(|one| one.rule == "class" || one.rule == "no-tools" && is_empty && !helps());
+        let row = |one: &Warning| Row {
+            status: "not served".to_owned(),
+            problem: Some(format!("line {}: {}", one.line, one.reason)),
+            ..file_row(entry)
+        };
+        told.map(row).collect()
     }
 }
 
