@@ -23,7 +23,13 @@ pub(super) fn check(
     let declared: Vec<&str> =
         header.iter().flat_map(|header| &header.dependencies).map(|text| package_of(text)).collect();
     let folder = subject.file.path.parent().unwrap_or(Path::new("."));
-    let is_neighbour = |module: &str| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir();
+    let mut folders = subject.settings.needs.folders(&surroundings.config.environment);
+    folders
+        .extend(subject.settings.env.get("PYTHONPATH").into_iter().flat_map(|path| std::env::split_paths(&path.value)));
+    folders.push(folder.to_owned());
+    let is_neighbour = |module: &str| {
+        folders.iter().any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
+    };
     let is_provided = |module: &str| {
         is_standard(module)
             || is_behind_the_scenes(module)
@@ -52,18 +58,22 @@ pub(super) fn check(
             (format!("nothing is known to provide the module `{module}`"), also)
         };
         let level = if is_certain { Level::Error } else { Level::Warning };
-        let fix = declare(module, header.is_some()) + also;
+        let declared_by = header.and_then(|header| header.dependencies_from.as_deref());
+        let fix = declare(module, header.is_some(), declared_by) + also;
         findings.push(Finding { level, ..Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(*name), message, fix) });
     }
 }
 
 /// A package is only named where it is well known: a misspelt name must not lead to an unknown package.
-fn declare(module: &str, has_header: bool) -> String {
+fn declare(module: &str, has_header: bool, declared_by: Option<&str>) -> String {
     let package = match distribution_of(module) {
         Some(package) => format!("\"{package}\""),
         None if is_well_known(module) => format!("\"{module}\""),
         None => format!("the package that provides `{module}`"),
     };
+    if let Some(place) = declared_by {
+        return format!("add {package} to `dependencies` ({place})");
+    }
     if has_header {
         return format!("add {package} to `dependencies` in the header");
     }

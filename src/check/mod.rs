@@ -54,9 +54,13 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| read_tool(path));
     scan.files.extend(named);
     scan.files.iter_mut().for_each(file::assume);
-    let claims = collisions(&scan.files);
-
     let config = &surroundings.config;
+    for file in &mut scan.files {
+        if let Some(pack) = config.packs.get(&file.pack) {
+            file.require(&pack.needs);
+        }
+    }
+    let claims = collisions(&scan.files);
     let mut report = Report::default();
     let problems = scan.problems.iter().filter(|problem| problem.matters(&config.tools.origin));
     report.files.extend(problems.map(|problem| folder_report(problem, config)));

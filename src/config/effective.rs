@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::launcher::Launcher;
 use super::load::Config;
+use super::needs::Needs;
 use super::origin::{Origin, Setting};
 use super::sandbox::Sandbox;
 use super::task::TaskMode;
@@ -82,6 +83,8 @@ pub struct EffectiveTool {
     pub config: Setting<toml::Table>,
     /// The protocol of its worker, if it is one by itself.
     pub protocol: Option<Setting<Protocol>>,
+    /// What the operator says that it needs.
+    pub needs: Needs,
     /// The functions that its worker serves, if set.
     pub functions: Option<Setting<Vec<String>>>,
     /// The policy that its file declares.
@@ -164,6 +167,7 @@ impl Config {
             sandbox,
             config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
+            needs: layer.needs,
             functions: layer.functions,
             policy: header.map(|header| header.policy.clone()).unwrap_or_default(),
             icon: layer.icon,
@@ -305,6 +309,16 @@ impl EffectiveTool {
         }
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));
+        }
+        if let Some(dependencies) = &self.needs.dependencies {
+            rows.push(row("dependencies", dependencies, names(&dependencies.value)));
+        }
+        if let Some(python) = &self.needs.requires_python {
+            rows.push(row("requires-python", python, python.value.clone()));
+        }
+        if let Some(path) = &self.needs.python_path {
+            let folders: Vec<String> = path.value.iter().map(|folder| folder.display().to_string()).collect();
+            rows.push(row("python_path", path, names(&folders)));
         }
         if let Some(icon) = &function.icon {
             rows.push(row("icon", icon, icon.value.chars().take(80).collect()));

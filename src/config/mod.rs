@@ -17,6 +17,7 @@ pub mod learned;
 pub mod load;
 pub mod mcp;
 pub mod mode;
+pub mod needs;
 pub mod origin;
 mod otel;
 pub mod private_file;

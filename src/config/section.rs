@@ -277,7 +277,8 @@ pub(crate) fn is_header_key(key: &str) -> bool {
 /// Where a key belongs that is in another place.
 fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
     let home = match key {
-        "dependencies" | "requires-python" => "the top of the tool file's header, above its first [table]",
+        "dependencies" | "requires-python" if in_header => "the top of the tool file's header, above its first [table]",
+        "dependencies" | "requires-python" => "[tool.NAME] in hostler.toml, or the top of the tool file's header",
         "pack" => "[tool.hostler] in the header of the tool file",
         "hostler" => "[tool.hostler]",
         "uv" if in_header => "[tool.uv]",
@@ -290,7 +291,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
         "bodies" | "keep_calls" | "keep_size" => "[journal] in hostler.toml",
-        "protocol" | "env" | "config" | "functions" | "new_privileges" => {
+        "protocol" | "env" | "config" | "functions" | "new_privileges" | "python_path" => {
             "[tool.NAME] in hostler.toml, with the name of a pack"
         }
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::declared_policy::DeclaredPolicy;
 use super::icon::icon;
 use super::launcher::Launcher;
+use super::needs::Needs;
 use super::origin::{Place, Setting};
 use super::sandbox::SandboxLayer;
 use super::section::Section;
@@ -211,6 +212,9 @@ pub struct ToolLayer {
     /// Passed to the tool as it is.
     #[serde(skip)]
     pub config: Option<Setting<toml::Table>>,
+    /// What it needs, instead of what its header says.
+    #[serde(skip)]
+    pub needs: Needs,
     /// The functions that its worker serves.
     #[serde(skip)]
     pub functions: Option<Setting<Vec<String>>>,
@@ -244,6 +248,7 @@ impl ToolLayer {
             new_privileges: section.take("new_privileges"),
             env: variables_of(&section.section("env")),
             config: section.take("config"),
+            needs: Needs::read(section),
             ..Self::of_every(section)
         }
     }
@@ -325,6 +330,7 @@ impl ToolLayer {
             host_access: over.host_access.or(self.host_access),
             client_access: over.client_access.or(self.client_access),
             pass_env: over.pass_env.or(self.pass_env),
+            needs: self.needs.under(over.needs),
             policy: self.policy.under(over.policy),
             sandbox: self.sandbox.into_iter().chain(over.sandbox).collect(),
             icon: over.icon.or(self.icon),

@@ -6,6 +6,7 @@ mod cache;
 mod collisions;
 mod executable;
 mod imports;
+mod needs;
 mod python;
 mod reader;
 mod scan;

@@ -150,7 +150,7 @@ impl Makers {
             }),
             _ => Arc::new(PythonLauncher {
                 spec,
-                python: Arc::new(PythonSpec { directory, ..python_spec(entry) }),
+                python: Arc::new(PythonSpec { directory, ..python_spec(entry, self.env_filter.environment()) }),
                 environments: Arc::clone(&self.environments),
                 shims: self.shims.clone(),
                 sources: self.sources.clone(),
@@ -193,8 +193,11 @@ pub(super) fn usage_limits(entry: &FileEntry) -> UsageLimits {
     }
 }
 
-fn python_spec(entry: &FileEntry) -> PythonSpec {
+fn python_spec(entry: &FileEntry, environment: &Environment) -> PythonSpec {
     let settings = &entry.settings;
+    let mut env: Vec<(String, String)> =
+        settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
+    env.extend(python_path(entry, environment).map(|path| (PYTHON_PATH.to_owned(), path)));
     PythonSpec {
         fingerprint: entry.file.fingerprint,
         environment: environment_spec(entry),
@@ -202,8 +205,20 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
         through_uv: settings.launcher.value == LauncherKind::Uv && !is_recorded(entry),
         pass_env: settings.pass_env.value.clone(),
         directory: None,
-        env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        env,
     }
+}
+
+/// The variable that Python reads folders of modules from; the shim does it in its place.
+const PYTHON_PATH: &str = "PYTHONPATH";
+
+/// The folders of further modules, before those of a variable that the settings have.
+fn python_path(entry: &FileEntry, environment: &Environment) -> Option<String> {
+    let folders = entry.settings.needs.folders(environment);
+    let set = entry.settings.env.get(PYTHON_PATH).map(|value| PathBuf::from(&value.value));
+    let all = folders.iter().cloned().chain(set);
+    let joined = std::env::join_paths(all).ok().filter(|_| !folders.is_empty())?;
+    Some(joined.to_string_lossy().into_owned())
 }
 
 /// Passes the type descriptions of a version's worker to the registry, which reads the file again.

@@ -17,7 +17,8 @@ pub(super) fn walls_with(entry: &FileEntry, environment: &Environment, program: 
     if entry.settings.sandbox.is_empty() && recorder.is_none() {
         return None;
     }
-    let own = entry.own().into_iter().chain(program).collect();
+    let modules = entry.settings.needs.folders(environment).into_iter().map(Own::Path);
+    let own = entry.own().into_iter().chain(program).chain(modules).collect();
     match recorder {
         Some(recorder) => Some(Walls::recording(recorder, own, environment)),
         None => Walls::of(&entry.settings.sandbox, own, environment),

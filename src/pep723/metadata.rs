@@ -32,6 +32,8 @@ pub struct Metadata {
     pub relative_sources: bool,
     /// The tables of other tools, such as `[tool.uv]`.
     pub other_tools: toml::Table,
+    /// Where the packages are declared, if not in the header.
+    pub dependencies_from: Option<String>,
 }
 
 impl Metadata {
@@ -54,7 +56,37 @@ impl Metadata {
         let other_tools = other_tools(text);
         let relative_sources = dependencies.iter().any(|text| points_to_relative(text)) || uv_is_relative(&other_tools);
         let toml = text.to_owned();
-        Ok(Self { toml, first_line, requires_python, dependencies, pack, layer, relative_sources, other_tools })
+        Ok(Self {
+            toml,
+            first_line,
+            requires_python,
+            dependencies,
+            pack,
+            layer,
+            relative_sources,
+            other_tools,
+            dependencies_from: None,
+        })
+    }
+
+    /// The same with other packages, which are declared at this place. One that is no requirement is an error.
+    pub fn with_dependencies(self, dependencies: &[String], from: String) -> Result<Self, Diagnosis> {
+        for text in dependencies {
+            if let Some(fix) = problem_of_requirement(text) {
+                return Err(Diagnosis::new(format!("\"{text}\" is not a valid requirement ({from})"), &fix));
+            }
+        }
+        let relative_sources =
+            dependencies.iter().any(|text| points_to_relative(text)) || uv_is_relative(&self.other_tools);
+        Ok(Self { dependencies: dependencies.to_vec(), dependencies_from: Some(from), relative_sources, ..self })
+    }
+
+    /// The same for other interpreters, which are declared at this place.
+    pub fn with_python(self, range: &str, from: &str) -> Result<Self, Diagnosis> {
+        match problem_of_python(range) {
+            Some(fix) => Err(Diagnosis::new(format!("\"{range}\" is not a version specifier ({from})"), &fix)),
+            None => Ok(Self { requires_python: Some(range.to_owned()), ..self }),
+        }
     }
 
     /// The line of the file on which a word first occurs in the header.
@@ -65,6 +97,9 @@ impl Metadata {
 
     /// How to declare this package, for an error's advice.
     pub fn declaring(&self, package: &str) -> String {
+        if let Some(from) = &self.dependencies_from {
+            return format!("add \"{package}\" to `dependencies` ({from})");
+        }
         match self.line_of_key("dependencies") {
             Some(line) => format!("add \"{package}\" to `dependencies` on line {line}"),
             None => format!("write the line `# dependencies = [\"{package}\"]` after line {}", self.first_line - 1),

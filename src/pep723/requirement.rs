@@ -91,10 +91,26 @@ static PACKAGES: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
 const NAMESPACES: &[&str] =
     &["google", "azure", "zope", "opentelemetry", "llama", "sphinxcontrib", "ruamel", "backports", "jaraco"];
 
+/// Packages that always install others, whose modules are part of how they are used.
+const NEEDED_BY: &[(&str, &[&str])] = &[
+    ("agno", &["pydantic", "httpx"]),
+    ("fastapi", &["pydantic", "starlette"]),
+    ("fastmcp", &["mcp", "pydantic", "httpx"]),
+    ("langchain", &["langchain_core", "langgraph", "pydantic"]),
+    ("langchain-core", &["pydantic"]),
+    ("mcp", &["pydantic", "httpx", "starlette"]),
+    ("openai-agents", &["openai", "pydantic"]),
+    ("pydantic-ai", &["pydantic", "httpx"]),
+    ("strands-agents", &["pydantic"]),
+];
+
 /// Whether a package is known, or named so, that it provides a top-level module.
 pub fn brings(package: &str, module: &str) -> bool {
     let package = normalised(package);
     if PACKAGES.iter().any(|(name, modules)| *name == package && modules.contains(&module)) {
+        return true;
+    }
+    if NEEDED_BY.iter().any(|(name, modules)| *name == package && modules.contains(&module)) {
         return true;
     }
     // `python-telegram-bot` provides `telegram`.
@@ -103,7 +119,9 @@ pub fn brings(package: &str, module: &str) -> bool {
     let bare = bare.strip_suffix("-python").unwrap_or(bare);
     let bare = bare.strip_suffix("-py").unwrap_or(bare);
     let first = package.split('-').next().unwrap_or_default();
-    package == module || bare == module || (NAMESPACES.contains(&first) && first == module)
+    // `wikipedia-api` provides `wikipediaapi`.
+    let joined = package.replace('-', "");
+    package == module || bare == module || joined == module || (NAMESPACES.contains(&first) && first == module)
 }
 
 /// The package that provides a module, where its name differs or is a namespace's.

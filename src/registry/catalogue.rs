@@ -195,7 +195,12 @@ impl Catalogue {
         complete: &CompleteSchemas<'_>,
     ) -> Self {
         resolve_overrides(&mut scan.files);
-        scan.files.iter_mut().for_each(|file| name_functions(file, config));
+        for file in &mut scan.files {
+            if let Some(pack) = config.packs.get(&file.pack) {
+                file.require(&pack.needs);
+            }
+            name_functions(file, config);
+        }
         resolve_collisions(&mut scan.files);
         scan.problems.retain(|problem| problem.matters(&config.tools.origin));
         let mut catalogue =

@@ -241,6 +241,11 @@ fn name_pack(file: &mut ToolFile) {
         file.pack.clone_from(&pack.value);
         return;
     }
+    // `my-tool.py`
+    let joined = file.pack.replace('-', "_");
+    if is_identifier(&joined) {
+        file.pack = joined;
+    }
     if !is_identifier(&file.pack) {
         let fix = format!("rename the file, or write `pack = \"{}\"` in it", nearest_identifier(&file.pack));
         file.break_with(None, invalid_pack(&file.pack, &fix));

@@ -58,6 +58,7 @@ class Function:
 def load(path, source=None):
     """Import the tool file; (functions by name, None) or (None, what went wrong)."""
     folder = os.path.dirname(path)
+    _take_python_path()
     if folder not in sys.path:
         sys.path.append(folder)  # last: `markdown.py` shall still import the real `markdown`
     stem = os.path.splitext(os.path.basename(path))[0]
@@ -77,6 +78,14 @@ def load(path, source=None):
         if state.terminating:
             raise
         return None, error
+
+
+def _take_python_path():
+    """What `-I` ignores. Behind the standard library, which the shim goes on importing, and before installed packages."""
+    folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder and folder not in sys.path]
+    if folders:
+        place = next((place for place, known in enumerate(sys.path) if known.endswith("-packages")), len(sys.path))
+        sys.path[place:place] = folders
 
 
 def compiled(path, source=None):

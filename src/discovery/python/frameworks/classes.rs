@@ -55,7 +55,8 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
             Some(parameter) => {
                 let class = &toolset.class.name;
                 let what = format!("the tools of `{class}` are not served: its constructor needs `{parameter}`");
-                let fix = format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
+                let fix =
+                    format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
                 found.refused.push((module.lines.of_node(class), Diagnosis::new(what, fix)));
             }
             None => add(module, toolset, &mut found.served),
@@ -138,7 +139,8 @@ fn kind_of(module: &Module<'_>, class: &StmtClassDef) -> Option<Kind> {
             _ => {}
         }
     }
-    if own_methods(class).any(|method| method.decorator_list.iter().any(|it| offer_of_decorator(module, it).is_some())) {
+    if own_methods(class).any(|method| method.decorator_list.iter().any(|it| offer_of_decorator(module, it).is_some()))
+    {
         return Some(Kind::Decorated);
     }
     (class.name.as_str() == "Tools" && ancestry.outside.is_empty()).then_some(Kind::Methods)
@@ -224,7 +226,8 @@ fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a 
         effects: None,
         arguments: attribute("args_schema"),
     };
-    let arguments = attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));
+    let arguments =
+        attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));
     Served { function: run, symbol: Some(holder.to_owned()), offer, is_bound: true, arguments }
 }
 
@@ -252,9 +255,11 @@ fn inputs_of(inputs: &Value) -> Option<Schema> {
         } else {
             required.push(Value::String(name.clone()));
         }
-        property.extend(["description", "enum", "items"].iter().filter_map(|key| {
-            Some(((*key).to_owned(), about.get(*key)?.clone()))
-        }));
+        property.extend(
+            ["description", "enum", "items"]
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), about.get(*key)?.clone()))),
+        );
         properties.insert(name.clone(), Value::Object(property));
     }
     let mut schema = of_type("object");

@@ -13,8 +13,7 @@ pub(in crate::discovery::python) fn frontmatter(
 ) -> Option<(usize, String)> {
     let Some(Binding::Class(_)) = module.bindings.get("Tools") else { return None };
     let text = module.docstring?;
-    let (place, line) =
-        text.lines().enumerate().find(|(_, line)| line.trim_start().starts_with("requirements:"))?;
+    let (place, line) = text.lines().enumerate().find(|(_, line)| line.trim_start().starts_with("requirements:"))?;
     let listed = line.split_once(':')?.1.split(',').map(str::trim).filter(|name| !name.is_empty());
     let packages: Vec<toml::Value> = listed.map(|name| name.to_owned().into()).collect();
     let first = module.lines.at(parsed.suite().first()?.start().to_usize());

@@ -1,0 +1,45 @@
+//! What the operator says that a Python file needs: packages and interpreters, in force over its header, and folders of modules.
+
+use std::path::{Path, PathBuf};
+
+use super::Environment;
+use super::environment::from_file;
+use super::origin::Setting;
+use super::section::Section;
+
+/// What a Python file needs, by `[tool.NAME]`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Needs {
+    /// The packages (PEP 508), instead of its header's.
+    pub dependencies: Option<Setting<Vec<String>>>,
+    /// The interpreters (a PEP 440 version specifier), instead of its header's.
+    pub requires_python: Option<Setting<String>>,
+    /// Folders of further modules, relative to the file that sets them.
+    pub python_path: Option<Setting<Vec<PathBuf>>>,
+}
+
+impl Needs {
+    pub(super) fn read(section: &Section<'_>) -> Self {
+        Self {
+            dependencies: section.take("dependencies"),
+            requires_python: section.take("requires-python"),
+            python_path: section.take("python_path"),
+        }
+    }
+
+    #[must_use]
+    pub(super) fn under(self, over: Self) -> Self {
+        Self {
+            dependencies: over.dependencies.or(self.dependencies),
+            requires_python: over.requires_python.or(self.requires_python),
+            python_path: over.python_path.or(self.python_path),
+        }
+    }
+
+    /// The folders of further modules. A configuration file that was opened by a relative path is below the working directory.
+    pub fn folders(&self, environment: &Environment) -> Vec<PathBuf> {
+        let Some(set) = &self.python_path else { return Vec::new() };
+        let here = environment.directory().unwrap_or(Path::new(""));
+        set.value.iter().map(|path| here.join(from_file(&set.origin, path, environment))).collect()
+    }
+}
