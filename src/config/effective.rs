@@ -117,7 +117,8 @@ impl EffectiveTool {
         let gets = (&self.secrets.value, &self.pass_env.value, env, &self.config.value);
         let reaches: Vec<String> = self.sandbox.iter().map(Sandbox::shown).collect();
         let launcher = self.launcher.value.command().map(|_| self.launcher.value.shown());
-        format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?} {launcher:?}", self.cwd.value)
+        let needs = self.needs.reach();
+        format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?} {launcher:?}{needs}", self.cwd.value)
     }
 }
 

@@ -36,6 +36,17 @@ impl Needs {
         }
     }
 
+    /// Whether something of its header does not count.
+    pub fn replace_the_header(&self) -> bool {
+        self.dependencies.is_some() || self.requires_python.is_some()
+    }
+
+    /// What decides which code runs, as one text; empty if nothing is set. An approval is bound to it.
+    pub fn reach(&self) -> String {
+        let packages = self.dependencies.iter().map(|set| format!(" {:?}", set.value));
+        packages.chain(self.python_path.iter().map(|set| format!(" {:?}", set.value))).collect()
+    }
+
     /// The folders of further modules. A configuration file that was opened by a relative path is below the working directory.
     pub fn folders(&self, environment: &Environment) -> Vec<PathBuf> {
         let Some(set) = &self.python_path else { return Vec::new() };

@@ -11,7 +11,7 @@ impl ToolFile {
     /// Puts what the operator says in place of what the header says. A file without a header then has an environment of its own.
     pub fn require(&mut self, needs: &Needs) {
         let is_python = matches!(self.kind, Kind::Python | Kind::Internal);
-        if !is_python || needs.dependencies.is_none() && needs.requires_python.is_none() {
+        if !is_python || !needs.replace_the_header() {
             return;
         }
         match self.needing(needs) {
@@ -24,13 +24,8 @@ impl ToolFile {
     }
 
     fn needing(&self, needs: &Needs) -> Result<Metadata, Diagnosis> {
-        let mut header = match self.header.clone() {
-            Some(header) => header,
-            None => {
-                let made = Metadata::from_toml("dependencies = []\n", 1, &Arc::new(self.path.clone()));
-                made.map_err(|error| error.diagnosis())?
-            }
-        };
+        let made = || Metadata::from_toml("dependencies = []\n", 1, &Arc::new(self.path.clone()));
+        let mut header = self.header.clone().map_or_else(made, Ok).map_err(|error| error.diagnosis())?;
         if let Some(set) = &needs.dependencies {
             header = header.with_dependencies(&set.value, place(set))?;
         }

@@ -58,6 +58,13 @@ impl Makers {
             identity.add(&format!("launcher {}", name.to_string_lossy()), value.as_encoded_bytes());
         }
         identity.add("[environment]", self.environments.identity());
+        if let Some(header) = entry.file.header.as_ref().filter(|_| settings.needs.replace_the_header()) {
+            identity.add("dependencies", format!("{:?} {:?}", header.dependencies, header.requires_python));
+        }
+        let modules = settings.needs.folders(self.env_filter.environment());
+        if !modules.is_empty() {
+            identity.add("python_path", format!("{modules:?}"));
+        }
         if self.session.is_some() && entry.serving().has_environment() {
             // What uv makes of a header depends on them.
             let of_uv = self.env_filter.environment().iter().filter(|(name, _)| decides_builds(name));

@@ -218,7 +218,9 @@ class Lists(unittest.TestCase):
         folder = scratch(self)
         for text in ("", "def _greet(): ...\n", "class Greet: ...\n"):
             (folder / "a.py").write_text(text)
-            for words in (["list"], ["call", "a.greet"], ["serve"]):
+            listed = json.loads(run("list", "--json", "--tools", folder).stdout)
+            self.assertEqual([(row["name"], row["status"]) for row in listed], [("a", "not served")])
+            for words in (["call", "a.greet"], ["serve"]):
                 done = run(*words, "--tools", folder, stdin="")
                 self.assertIn("a.py has no public function; see `hostler check`", done.stderr, words)
 

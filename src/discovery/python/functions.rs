@@ -119,8 +119,8 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         // Whoever marks some functions as tools means no others.
         None if module.offers.are_marked || has_classes => Vec::new(),
         None => {
-            let is_public = |name: &str| !name.starts_with('_') && !(name == "main" && module.runs_main);
-            functions.into_iter().filter(|function| is_public(&function.name)).collect()
+            let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
+            functions.into_iter().filter(|function| !is_private(&function.name)).collect()
         }
         Some(mut names) => {
             names.retain(|(name, _)| !served_otherwise.contains(name));
@@ -169,11 +169,13 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         module.warn(module.lines.of_node(&**rest), "star-args", what, "use a list instead");
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
+    let output =
+        (!served.offer.remakes_result).then(|| output_schema(module, function, docs.returns.as_deref())).flatten();
     let mut described = Function {
         name: function.name.to_string(),
         symbol: None,
         input_schema: JsonSchema::of(&input_schema(module, &served, &docs)),
-        output_schema: output_schema(module, function, docs.returns.as_deref()).as_ref().map(JsonSchema::of),
+        output_schema: output.as_ref().map(JsonSchema::of),
         is_async: function.is_async,
         line: module.lines.of_node(&function.name),
         summary: docs.summary,
@@ -259,13 +261,13 @@ impl DeclaredArguments<'_> {
 }
 
 fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArguments<'a> {
-    let Some(class) = offer.arguments else { return Default::default() };
-    let Named::Class(class) = module.resolve(class) else { return Default::default() };
+    let Some(class) = offer.arguments else { return DeclaredArguments::default() };
+    let Named::Class(class) = module.resolve(class) else { return DeclaredArguments::default() };
     let mut hints = Hints::new(module, Side::Validated);
     let mut definition = hints.definition_of(class);
     let required = definition.remove("required").unwrap_or_default();
     let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|other| other == name));
-    let Some(Value::Object(fields)) = definition.remove("properties") else { return Default::default() };
+    let Some(Value::Object(fields)) = definition.remove("properties") else { return DeclaredArguments::default() };
     let field = |(name, schema): (String, Value)| match schema {
         Value::Object(schema) => Some((name.clone(), (schema, is_required(&name)))),
         _ => None,

@@ -199,17 +199,14 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     }
     let has_refused = module.warnings.iter().any(|warning| warning.rule == roles::RULE || warning.rule == CLASS_RULE);
     if file.functions.is_empty() && file.is_ready() && !has_refused {
-        match idle_classes(&module).first() {
-            Some(class) => {
-                let (line, name) = (module.lines.of_node(&class.name), &class.name);
-                let what = format!("no public functions; the methods of `{name}` are not served");
-                let fix = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
-                module.warn(line, "no-tools", what, &fix);
-            }
-            None => {
-                let fix = "define one without a leading underscore, or name it in `__all__`";
-                module.warn(1, "no-tools", "no public functions", fix);
-            }
+        if let Some(class) = idle_classes(&module).first() {
+            let (line, name) = (module.lines.of_node(&class.name), &class.name);
+            let what = format!("no public functions; the methods of `{name}` are not served");
+            let fix = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
+            module.warn(line, "no-tools", what, &fix);
+        } else {
+            let fix = "define one without a leading underscore, or name it in `__all__`";
+            module.warn(1, "no-tools", "no public functions", fix);
         }
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);

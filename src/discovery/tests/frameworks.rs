@@ -65,11 +65,11 @@ fn calls_make_tools_too() {
 
 #[test]
 fn who_marks_some_functions_means_no_others() {
+    const SERVER: &str = "from fastmcp import FastMCP\nmcp = FastMCP('x')\ndef helper(): ...\n";
     let served = |text: &str| {
         let found = file(text);
         names(&found).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    const SERVER: &str = "from fastmcp import FastMCP\nmcp = FastMCP('x')\ndef helper(): ...\n";
     let marked = format!("{SERVER}@mcp.tool\ndef _f(): ...\n");
     assert_eq!(served(&marked), ["_f"]);
     assert_eq!(served(&format!("__all__ = ['helper']\n{marked}")), ["helper", "_f"]);
@@ -93,11 +93,11 @@ fn a_server_has_resources_and_prompts() {
 
 #[test]
 fn what_a_framework_gives_is_no_argument() {
+    const TYPING: &str = "import typing as t\nfrom typing import Annotated, Optional";
     let left = |before: &str, parameters: &str| {
         let found = function(&format!("{before}\ndef f({parameters}): ...\n")).input_schema.read();
         found["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
     };
-    const TYPING: &str = "import typing as t\nfrom typing import Annotated, Optional";
     for (import, parameters) in [
         ("from fastmcp import Context", "a: int, ctx: Context"),
         ("from fastmcp import Context", "a: int, ctx: 'Context | None' = None"),
@@ -178,4 +178,74 @@ fn the_program_of_a_file_is_no_tool() {
     assert_eq!(names(&file("def main(): ...\nif __name__ == '__main__':\n    print(f())\n")), ["main"]);
     let listed = "__all__ = ['main']\ndef main(): ...\nif __name__ == '__main__':\n    main()\n";
     assert_eq!(names(&file(listed)), ["main"]);
+}
+
+#[test]
+fn methods_are_tools() {
+    const METHODS: &str = "    def a(self, x: int): ...\n    def _b(self): ...\n    @property\n    def c(self): ...\n    @staticmethod\n    def d(): ...\n";
+    let served = |text: &str| {
+        let found = file(text);
+        found.functions.iter().map(|one| format!("{}={}", one.name, one.symbol())).collect::<Vec<_>>()
+    };
+    assert_eq!(served(&format!("class Tools:\n{METHODS}def helper(): ...\n")), ["a=Tools.a", "d=Tools.d"]);
+    assert_eq!(served(&format!("class Other:\n{METHODS}def helper(): ...\n")), ["helper=helper"]);
+    let instance = format!(
+        "__all__ = ['f', 'it']\nclass Other:\n    def __init__(self, n): ...\n{METHODS}it = Other(3)\ndef f(): ...\n"
+    );
+    assert_eq!(served(&instance), ["a=it.a", "d=it.d", "f=f"]);
+    let toolkit = "from agno.tools import Toolkit\nclass K(Toolkit):\n    def __init__(self, **more):\n        tools = [self.a]\n        \
+                   if more:\n            tools.append(self.c)\n        super().__init__(tools=tools)\n    def a(self): ...\n    \
+                   def b(self): ...\n    def c(self): ...\n";
+    assert_eq!(served(toolkit), ["a=K.a", "c=K.c"]);
+    let decorated = "from strands import tool\nclass Db:\n    @tool(name='q')\n    def query(self, sql: str): ...\n    def close(self): ...\n";
+    assert_eq!(served(decorated), ["q=Db.query"]);
+    let inherited =
+        "class Base:\n    def a(self): ...\n    def b(self): ...\nclass Tools(Base):\n    def b(self, x: int): ...\n";
+    assert_eq!(served(inherited), ["a=Tools.a", "b=Tools.b"]);
+    let schema = file(inherited).functions[1].input_schema.read();
+    assert_eq!(schema["properties"], json!({"x": {"type": "integer"}}), "the instance is no argument");
+}
+
+#[test]
+fn a_class_may_be_one_tool() {
+    let whole = function(
+        "from langchain_core.tools import BaseTool\nfrom pydantic import BaseModel\nfrom typing import Type\n\
+         class In(BaseModel):\n    q: str\n    n: int = 3\n\
+         class Find(BaseTool):\n    name: str = 'find-it'\n    description: str = 'Finds.'\n    args_schema: Type[BaseModel] = In\n    \
+         def _run(self, **given) -> str: ...\n",
+    );
+    assert_eq!((whole.name.as_str(), whole.symbol(), whole.summary.as_deref()), ("find_it", "Find", Some("Finds.")));
+    let schema = whole.input_schema.read();
+    assert_eq!((&schema["required"], &schema["additionalProperties"]), (&json!(["q"]), &json!(false)));
+    assert_eq!(schema["properties"]["n"], json!({"type": "integer", "default": 3}));
+    let inputs = function(
+        "from smolagents import Tool\nclass T(Tool):\n    name = 't'\n    description = 'd'\n    \
+         inputs = {'a': {'type': 'string', 'description': 'A.'}, 'b': {'type': 'any', 'nullable': True}}\n    \
+         output_type = 'string'\n    def forward(self, a, b=None): ...\n",
+    );
+    let schema = inputs.input_schema.read();
+    assert_eq!(schema["properties"], json!({"a": {"type": "string", "description": "A."}, "b": {}}));
+    assert_eq!(schema["required"], json!(["a"]));
+}
+
+#[test]
+fn a_class_that_cannot_be_made_is_told_and_hides_nothing() {
+    let needs = "class Tools:\n    def __init__(self, path): ...\n    def a(self): ...\n";
+    let found = file(needs);
+    assert!(names(&found).is_empty(), "{found:?}");
+    assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("class", 1));
+    let made = file(&format!("{needs}tools = Tools('x')\n"));
+    assert_eq!(made.functions[0].symbol(), "tools.a");
+    let both =
+        file("class Tools:\n    def a(self): ...\n    def b(self): ...\n__all__ = ['Tools', 'a']\ndef a(): ...\n");
+    let symbols: Vec<_> = both.functions.iter().map(Function::symbol).collect();
+    assert_eq!((symbols, both.warnings[0].rule.as_ref()), (vec!["Tools.b", "a"], "name"), "the function has the name");
+}
+
+#[test]
+fn frontmatter_declares_packages() {
+    let text = "\"\"\"\ntitle: T\nrequirements: requests, six>=1\n\"\"\"\n";
+    let found = file(&format!("{text}class Tools:\n    def a(self): ...\n"));
+    assert_eq!(found.header.unwrap().dependencies, ["requests", "six>=1"]);
+    assert!(file(&format!("{text}def a(): ...\n")).header.is_none(), "it means something in Open WebUI's files alone");
 }

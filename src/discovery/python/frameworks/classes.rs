@@ -155,7 +155,7 @@ fn all_methods<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Vec<&'a Stmt
     let mut found: Vec<&'a StmtFunctionDef> = Vec::new();
     for ancestor in &module.ancestry(class).classes {
         for method in own_methods(ancestor) {
-            found.retain(|other| other.name != method.name);
+            found.retain(|other| other.name.as_str() != method.name.as_str());
             found.push(method);
         }
     }
@@ -224,6 +224,7 @@ fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a 
         name: attribute("name").and_then(text).or(Some(class.name.as_str())),
         description: attribute("description").and_then(text),
         effects: None,
+        remakes_result: attribute("response_format").is_some(),
         arguments: attribute("args_schema"),
     };
     let arguments =

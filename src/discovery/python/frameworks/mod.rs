@@ -70,6 +70,8 @@ pub(super) struct Offer<'a> {
     name: Option<&'a str>,
     description: Option<&'a str>,
     effects: Option<Effects>,
+    /// Whether the framework makes something else of what the function returns.
+    pub(super) remakes_result: bool,
     /// The class whose fields are the arguments.
     pub(super) arguments: Option<&'a Expr>,
 }
@@ -225,6 +227,7 @@ fn told<'a>(module: &Module<'a>, call: &'a ExprCall, arguments: &'a Arguments) -
         name: named(&NAME),
         description: named(&DESCRIPTION),
         effects: keyword(call, "annotations").and_then(|hints| effects_of(module, hints)),
+        remakes_result: keyword(call, "response_format").is_some(),
         arguments: keyword(call, "args_schema"),
     };
     let mut is_name = true;

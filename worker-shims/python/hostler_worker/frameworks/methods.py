@@ -4,7 +4,7 @@ from threading import RLock
 
 import hostler
 
-from ..loading import Function
+from ..loading import FRAMEWORKS, Function
 from .behind import behind, package_of
 from .calling import calling, of_langchain
 from .injected import given_to
@@ -23,7 +23,10 @@ def named(module, symbol):
     if not name:
         run = next((run for run in _RUN if _overrides(holder.kind, run)), None)
         return run and Function(symbol, _calling(holder, run, module, is_whole=True))
-    return Function(symbol, _calling(holder, name, module, is_whole=False)) if hasattr(holder.kind, name) else None
+    method = getattr(holder.kind, name, None)
+    if not callable(method) and package_of(type(method)) not in FRAMEWORKS:
+        return None
+    return Function(symbol, _calling(holder, name, module, is_whole=False))
 
 
 def _overrides(kind, name):

@@ -1,0 +1,30 @@
+"""Tools of agno: functions and a toolkit."""
+
+from agno.run import RunContext
+from agno.tools import Toolkit, tool
+
+
+@tool(name="top_stories", description="Lists stories.", show_result=True)
+def stories(count: int = 2) -> list[int]:
+    return list(range(count))
+
+
+@tool
+def remember(item: str, run_context: RunContext) -> list[str]:
+    """Keeps an item."""
+    kept = run_context.session_state.setdefault("items", [])
+    kept.append(item)
+    return kept
+
+
+class Calculator(Toolkit):
+    def __init__(self, precision: int = 2, **kwargs):
+        self.precision = precision
+        super().__init__(name="calculator", tools=[self.divide], **kwargs)
+
+    def divide(self, a: float, b: float) -> float:
+        """Divides."""
+        return round(a / b, self.precision)
+
+    def helper(self):
+        """Not registered."""

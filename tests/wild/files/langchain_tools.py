@@ -1,0 +1,56 @@
+"""Tools of LangChain: decorated functions, a structured tool of a plain function, a class."""
+
+from typing import Annotated, Optional, Type
+
+from langchain_core.callbacks import CallbackManagerForToolRun
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
+from pydantic import BaseModel, Field
+
+
+class Search(BaseModel):
+    """What to look for."""
+
+    query: str = Field(description="Words to look for")
+    limit: int = Field(default=3, description="How many", ge=1)
+
+
+@tool
+def multiply(a: int, b: int) -> int:
+    """Multiplies two numbers."""
+    return a * b
+
+
+@tool("search-tool", args_schema=Search, return_direct=True)
+def search(query: str, limit: int) -> list[str]:
+    """Searches."""
+    return [f"{query} {place}" for place in range(limit)]
+
+
+@tool
+async def whose(item: str, user: Annotated[str, InjectedToolArg], call: Annotated[str, InjectedToolCallId], config: RunnableConfig) -> str:
+    """Says whose it is."""
+    return f"{item} is {user}'s, {len(call)}, {config['configurable']['user']}"
+
+
+@tool(response_format="content_and_artifact")
+def measured(text: str) -> tuple[str, dict]:
+    """Measures."""
+    return f"{len(text)} characters", {"length": len(text)}
+
+
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+adding = StructuredTool.from_function(func=add, name="Adder", description="Adds two numbers.")
+
+
+class Weather(BaseTool):
+    name: str = "weather"
+    description: str = "Tells the weather."
+    args_schema: Type[BaseModel] = Search
+
+    def _run(self, query: str, limit: int, run_manager: Optional[CallbackManagerForToolRun] = None) -> str:
+        return f"{query}: {'sun ' * limit}".strip()

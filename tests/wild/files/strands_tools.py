@@ -1,0 +1,30 @@
+"""Tools of Strands Agents: functions, and methods of a class."""
+
+from strands import ToolContext, tool
+
+
+@tool
+def letters(word: str, letter: str) -> int:
+    """Counts a letter in a word.
+
+    Args:
+        word: Where.
+        letter: What.
+    """
+    return word.count(letter)
+
+
+@tool(name="whoami", context=True)
+def who(greeting: str, tool_context: ToolContext) -> str:
+    """Greets."""
+    return f"{greeting} {bool(tool_context.tool_use['toolUseId'])}"
+
+
+class Database:
+    def __init__(self, dsn: str = "memory"):
+        self.dsn = dsn
+
+    @tool
+    def query(self, sql: str) -> dict:
+        """Asks the database."""
+        return {"dsn": self.dsn, "sql": sql}

@@ -1,0 +1,147 @@
+"""Tool files as people write them for frameworks, served unchanged: with the frameworks' real packages. What they need is said by the
+operator. `scripts/test wild` runs this."""
+
+import json
+import unittest
+from pathlib import Path
+
+import mcp.types as types
+
+from harness import config_file, connected, environment, run, scratch
+
+FILES = Path(__file__).parent / "files"
+SETTINGS = '[tool.{pack}]\ndependencies = {needs}\nrequires-python = ">=3.10"\nstartup_timeout = "2m"\ntimeout = "4m"\n' \
+           '[tool.{pack}.config]\nuser = "ada"\nunit = "F"\n'
+
+
+async def fill_in(_context, params):
+    """A user who fills in every form."""
+    return types.ElicitResult(action="accept", content={"street": "Main 1", "express": True})
+
+
+class Frameworks(unittest.IsolatedAsyncioTestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = scratch(self)
+        self.tools = self.folder / "tools"
+        self.tools.mkdir()
+
+    def given(self, pack, *needs):
+        """The file of this name, and what it needs."""
+        (self.tools / f"{pack}.py").write_bytes((FILES / f"{pack}.py").read_bytes())
+        settings = SETTINGS.format(pack=pack, needs=json.dumps(needs)) if needs else f'[tool.{pack}]\nconfig = {{ unit = "F" }}\n'
+        self.config = config_file(self.folder, settings)
+
+    def connected(self, **options):
+        return connected(self.tools, config=self.config, elicitation_callback=fill_in, **options)
+
+    async def served(self, pack, *needs, names, **values):
+        """Serves the file, asserts its tools, and what each of these calls gives."""
+        self.given(pack, *needs)
+        async with self.connected() as session:
+            self.assertEqual(set(await session.tools()), {f"{pack}_{name}" for name in names})
+            for name, (arguments, expected) in values.items():
+                with self.subTest(name):
+                    answer = await session.call(f"{pack}_{name}", **arguments)
+                    self.assertEqual(answer.value, expected, answer.text)
+        done = run("check", "--tools", self.tools, "--config", self.config, "--json", env=environment(), cwd=self.folder)
+        self.assertEqual(json.loads(done.stdout), [], done.stdout)
+
+    async def mcp_server(self, pack, needs, tools):
+        self.given(pack, needs)
+        async with self.connected(verbose=True) as session:
+            listed = await session.tools()
+            self.assertEqual(set(listed), {f"{pack}_{name}" for name in tools})
+            self.assertEqual(listed[f"{pack}_find_order"].description, "Looks an order up.")
+            self.assertEqual(set(listed[f"{pack}_find_order"].input_schema["properties"]), {"order"})
+            self.assertTrue((await session.value(f"{pack}_total", prices=[1, 2.5])).startswith("3.50"))
+            self.assertEqual(await session.value(f"{pack}_find_order", order="a1"), "open")
+            self.assertEqual(await session.value(f"{pack}_deliver"), "Main 1 True")
+            image = (await session.call(f"{pack}_label")).result.content[0]
+            self.assertEqual((image.type, image.mime_type), ("image", "image/png"))
+            self.assertIn("looking for a1", session.said())
+            resource = await session.client.read_resource("orders://7")
+            self.assertEqual(resource.contents[0].text, "order 7")
+            prompt = await session.client.get_prompt(f"{pack}_complaint", {"about": "tea"})
+            self.assertEqual(prompt.messages[0].content.text, "Complain about tea.")
+            if "translate" in tools:
+                fault = (await session.call(f"{pack}_translate")).text
+                self.assertIn("no `translate`; it has: ", fault)
+                self.assertEqual(await session.value(f"{pack}_taxed", price=4), 5)
+            else:
+                self.assertIn("no stock", (await session.call(f"{pack}_refused")).text)
+
+    FASTMCP = ("total", "find_order", "deliver", "taxed", "label", "translate")
+    SDK = ("total", "find_order", "deliver", "label", "refused")
+
+    async def test_fastmcp_2(self):
+        await self.mcp_server("fastmcp_server", "fastmcp==2.14.7", self.FASTMCP)
+
+    async def test_fastmcp_3(self):
+        await self.mcp_server("fastmcp_server", "fastmcp==3.4.11", self.FASTMCP)
+
+    async def test_fastmcp_4(self):
+        await self.mcp_server("fastmcp_server", "fastmcp==4.2.3", self.FASTMCP)
+
+    async def test_sdk_1(self):
+        await self.mcp_server("sdk_server", "mcp==1.30.0", self.SDK)
+
+    async def test_sdk_2(self):
+        await self.mcp_server("sdk_server", "mcp==2.3.0", self.SDK)
+
+    async def test_langchain(self):
+        for needs in ("langchain-core==0.3.86", "langchain-core==1.8.3"):
+            with self.subTest(needs):
+                await self.served(
+                    "langchain_tools", needs, names=("multiply", "search_tool", "whose", "measured", "Adder", "weather"),
+                    multiply=({"a": 3, "b": 4}, 12), search_tool=({"query": "x"}, ["x 0", "x 1", "x 2"]),
+                    whose=({"item": "tea"}, "tea is ada's, 32, ada"), measured=({"text": "four"}, "4 characters"),
+                    Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
+
+    async def test_openai_agents(self):
+        for needs in ("openai-agents==0.7.0", "openai-agents==0.24.0"):
+            with self.subTest(needs):
+                await self.served(
+                    "agents_tools", needs, names=("weather", "fetch_data", "fails"),
+                    weather=({"place": {"lat": 1.5, "long": 2}}, "sunny at 1.5"), fetch_data=({"path": "a"}, "ada:/a"))
+                async with self.connected() as session:
+                    fault = await session.call("agents_tools_fails", word="zebra")
+                    self.assertIn("ValueError: zebra", fault.text, "the tool's own fault, not what the framework makes of it")
+
+    async def test_smolagents(self):
+        await self.served(
+            "smolagents_tools", "smolagents==1.26.0", names=("most_liked", "model_downloads"),
+            most_liked=({"task": "speech"}, "1 for speech"), model_downloads=({"model": "m", "days": 3}, "m 3 True"))
+
+    async def test_agno(self):
+        for needs in ("agno==2.9.0", "agno==3.1.10"):
+            with self.subTest(needs):
+                await self.served(
+                    "agno_tools", needs, names=("top_stories", "remember", "divide"),
+                    top_stories=({}, [0, 1]), remember=({"item": "a"}, ["a"]), divide=({"a": 2, "b": 3}, 0.67))
+
+    async def test_strands(self):
+        await self.served(
+            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "query"),
+            letters=({"word": "strawberry", "letter": "r"}, 3), whoami=({"greeting": "hi"}, "hi True"),
+            query=({"sql": "select"}, {"dsn": "memory", "sql": "select"}))
+
+    async def test_autogen(self):
+        await self.served("autogen_tools", "autogen-core==0.7.5", names=("stock_price",), stock_price=({"ticker": "ABC"}, 3.0))
+
+    async def test_llamaindex(self):
+        await self.served("llamaindex_tools", "llama-index-core==0.14.25", names=("times",), times=({"a": 2, "b": 4}, 8))
+
+    async def test_pydantic_ai(self):
+        await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player"),
+                          roll=({"sides": 1}, 1), player=({"greeting": "hi"}, "hi ada"))
+
+    async def test_open_webui(self):
+        """Its needs stand in its own frontmatter, and its settings are its valves."""
+        await self.served("webui_tools", names=("temperature", "forecast"),
+                          temperature=({"city": "Oslo"}, "20 F in Oslo"), forecast=({"city": "Oslo"}, "Oslo for user: sun"))
+
+
+if __name__ == "__main__":
+    unittest.main()
