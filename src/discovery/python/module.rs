@@ -11,8 +11,8 @@ use ruff_python_ast::{
 
 use super::classes::Ancestry;
 use super::frameworks::Offers;
-use super::functions::Exports;
 use super::live::{Live, OpenNames};
+use super::public::Exports;
 use super::schema::{Budget, Definitions};
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::classes::ClassKind;
 use super::constraints::called_type;
 use super::fields::literal;
-use super::functions::file_result;
 use super::known_types::{KnownType, Side, pydantic_type};
 use super::live::means_anything;
 use super::model::is_readable;
 use super::module::{Module, Named, dotted};
+use super::results::file_result;
 use super::schema::{
     Definition, LARGEST_ALIAS, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
 };

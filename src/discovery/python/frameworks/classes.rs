@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::{Offer, offer_of_decorator, text};
 use crate::config::origin::Diagnosis;
 use crate::discovery::python::fields::literal;
-use crate::discovery::python::functions::Served;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
+use crate::discovery::python::public::Served;
 use crate::discovery::python::schema::{Schema, of_type};
 
 /// The rule of `check` about classes.

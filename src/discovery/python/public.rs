@@ -1,0 +1,148 @@
+//! Which functions and methods of a module are tools.
+
+use ruff_python_ast::{Expr, StmtFunctionDef};
+
+use super::frameworks::{CLASS_RULE, Methods, Offer, methods};
+use super::module::{Module, name_of};
+use super::roles::is_marked;
+use super::schema::Schema;
+use super::syntax::Lines;
+use crate::config::origin::Diagnosis;
+use crate::pep723::is_identifier;
+
+/// The public names of a module.
+#[derive(Default)]
+pub(super) struct Exports<'a> {
+    names: Option<Vec<(&'a str, usize)>>,
+    /// The line of a part that is computed, and therefore unknown.
+    computed: Option<usize>,
+}
+
+impl<'a> Exports<'a> {
+    /// `__all__ = …`
+    pub(super) fn set(&mut self, value: &'a Expr, lines: &Lines) {
+        *self = Self::default();
+        if literal_names(value).is_some() {
+            self.names = Some(Vec::new());
+        }
+        self.add(value, lines);
+    }
+
+    /// `__all__ += …`
+    pub(super) fn add(&mut self, value: &'a Expr, lines: &Lines) {
+        match literal_names(value) {
+            Some(added) => {
+                let added = added.into_iter().map(|(node, name)| (name, lines.of_node(node)));
+                self.names.get_or_insert_default().extend(added);
+            }
+            None => self.computed = Some(lines.of_node(value)),
+        }
+    }
+
+    /// `__all__.append("x")`, `__all__.extend(["x"])`
+    pub(super) fn call(&mut self, expression: &'a Expr, lines: &Lines) {
+        let Some(call) = expression.as_call_expr() else { return };
+        let Some(method) = call.func.as_attribute_expr().filter(|it| name_of(&it.value) == Some("__all__")) else {
+            return;
+        };
+        match (method.attr.as_str(), &*call.arguments.args) {
+            ("extend", [value]) => self.add(value, lines),
+            ("append", [Expr::StringLiteral(name)]) => {
+                self.names.get_or_insert_default().push((name.value.to_str(), lines.of_node(name)));
+            }
+            _ => self.computed = Some(lines.of_node(call)),
+        }
+    }
+}
+
+fn literal_names(value: &Expr) -> Option<Vec<(&Expr, &str)>> {
+    let items = match value {
+        Expr::List(list) => &list.elts,
+        Expr::Tuple(tuple) => &tuple.elts,
+        _ => return None,
+    };
+    items.iter().map(|item| Some((item, item.as_string_literal_expr()?.value.to_str()))).collect()
+}
+
+/// A function or method that is a tool, and what says so.
+#[derive(Debug)]
+pub(super) struct Served<'a> {
+    pub function: &'a StmtFunctionDef,
+    /// What the worker knows it by, where that is not the function's name.
+    pub symbol: Option<String>,
+    pub offer: Offer<'a>,
+    /// Whether its first parameter is the instance or the class.
+    pub is_bound: bool,
+    /// Its arguments, where a class declares them apart from the function.
+    pub arguments: Option<Schema>,
+}
+
+/// The functions and then the methods that are tools, with warnings about `__all__` and names.
+pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
+    let exported = module.exports.names.as_ref();
+    let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
+    let Methods { served, refused, exported } = methods(module, exported.as_deref());
+    let has_classes = !served.is_empty() || !refused.is_empty();
+    for (line, Diagnosis { what, fix }) in refused {
+        module.warn(line, CLASS_RULE, what, &fix);
+    }
+    let functions = top_level(module, &exported, has_classes).into_iter().map(|function| Served {
+        function,
+        symbol: None,
+        offer: module.offers.get(function).copied().unwrap_or_default(),
+        is_bound: false,
+        arguments: None,
+    });
+    // Of two tools of one name, the function has it.
+    functions.chain(served).collect()
+}
+
+fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes: bool) -> Vec<&'a StmtFunctionDef> {
+    let functions = module.functions();
+    if let Some(line) = module.exports.computed {
+        let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
+        let what = format!("`__all__` is computed, so {rest}");
+        module.warn(line, "exports", what, "write the names as a list of strings");
+    }
+    let mut public: Vec<_> = match module.exports.names.clone() {
+        // Whoever marks some functions as tools means no others.
+        None if module.offers.are_marked || has_classes => Vec::new(),
+        None => {
+            let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
+            functions.into_iter().filter(|function| !is_private(&function.name)).collect()
+        }
+        Some(mut names) => {
+            names.retain(|(name, _)| !served_otherwise.contains(name));
+            listed(module, &functions, &names)
+        }
+    };
+    // What a decorator marks needs no other sign.
+    let unlisted = module.functions().into_iter().filter(|function| {
+        let is_listed = public.iter().any(|other: &&StmtFunctionDef| std::ptr::eq(*other, *function));
+        !is_listed && (is_marked(module, function) || module.offers.get(function).is_some())
+    });
+    public.extend(unlisted.collect::<Vec<_>>());
+    public.sort_by_key(|function| function.range.start());
+    let (callable, strange): (Vec<_>, Vec<_>) = public.into_iter().partition(|function| is_identifier(&function.name));
+    for function in strange {
+        let what = format!("`{}` is not a valid tool name", function.name);
+        module.warn(module.lines.of_node(&function.name), "name", what, "use letters a-z, digits and _");
+    }
+    callable
+}
+
+fn listed<'a>(
+    module: &mut Module<'a>,
+    functions: &[&'a StmtFunctionDef],
+    names: &[(&'a str, usize)],
+) -> Vec<&'a StmtFunctionDef> {
+    for (name, line) in names {
+        let is_function = functions.iter().any(|function| function.name.as_str() == *name);
+        if !is_function {
+            let what = format!("`__all__` names `{name}`, which is not a function of this file");
+            module.warn(*line, "exports", what, "define it or remove it");
+        }
+    }
+    let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);
+    functions.iter().filter(is_listed).copied().collect()
+}
