@@ -44,6 +44,7 @@ impl Needs {
     /// What decides which code runs, as one text; empty if nothing is set. An approval is bound to it.
     pub fn reach(&self) -> String {
         let packages = self.dependencies.iter().map(|set| format!(" {:?}", set.value));
+        let packages = packages.chain(self.requires_python.iter().map(|set| format!(" {:?}", set.value)));
         packages.chain(self.python_path.iter().map(|set| format!(" {:?}", set.value))).collect()
     }
 

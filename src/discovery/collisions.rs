@@ -16,7 +16,13 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     let mut order: Vec<usize> = (0..files.len()).collect();
     // Files in a folder win over built-in tools.
     let is_broken = |file: &usize| matches!(files[*file].status, Status::Broken { .. });
-    let place = |file: &usize| (is_broken(file), files[*file].kind == Kind::Builtin, &files[*file].path);
+    // `my_tool.py` has its name before `my-tool.py`.
+    let is_substituted =
+        |file: &ToolFile| file.path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains('-'));
+    let place = |file: &usize| {
+        let file_there = &files[*file];
+        (is_broken(file), file_there.kind == Kind::Builtin, is_substituted(file_there), &file_there.path)
+    };
     order.sort_by(|left, right| place(left).cmp(&place(right)));
     let mut packs: HashMap<String, (PathBuf, Kind)> = HashMap::new();
     let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();

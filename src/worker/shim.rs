@@ -49,6 +49,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/loop.py"),
     carried!("hostler_worker/making.py"),
     carried!("hostler_worker/models.py"),
+    carried!("hostler_worker/notes.py"),
     carried!("hostler_worker/output.py"),
     carried!("hostler_worker/questions.py"),
     carried!("hostler_worker/running.py"),

@@ -124,7 +124,7 @@ class ExitStatuses(unittest.TestCase):
             (0, "", ["plain.greet"]),
             (1, "TOOL_ERROR", ["hostile.raises"]),
             (1, "TOOL_CRASHED", ["hostile.exits"]),
-            (1, "INVALID_OUTPUT", ["hostile.a_set"]),
+            (1, "INVALID_OUTPUT", ["hostile.a_range"]),
             (1, "MISSING_CREDENTIALS", ["peek.secret_length"]),
             (2, "INVALID_PARAMS", ["hostile.wants", "count=1"]),
             (2, "not an argument", ["plain.greet", "nonsense"]),

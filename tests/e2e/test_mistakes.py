@@ -131,7 +131,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
     async def test_results_that_are_not_json(self):
         cases = {
             "hostile_not_a_number": "result.rows[1]: nan is not JSON",
-            "hostile_a_set": "result.items[1].tags: set is not JSON",
+            "hostile_a_range": "result.items[1].tags: range is not JSON",
             "hostile_an_object": "result.thing: object is not JSON",
             "hostile_itself": "result",
         }

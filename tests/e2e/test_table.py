@@ -50,7 +50,7 @@ TOO_LONG = [
 RESULTS = [
     ("returns", {"what": "nan"}, "INVALID_OUTPUT", ["result.rows[1]: nan is not JSON; return None"], SAME),
     ("returns", {"what": "inf"}, "INVALID_OUTPUT", ["result[0]: inf is not JSON"], SAME),
-    ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: set is not JSON; return a list"], SAME),
+    ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: range is not JSON; return a list"], SAME),
     ("returns", {"what": "file"}, "INVALID_OUTPUT", ["result: TextIOWrapper is not JSON; return its content (.read())"], SAME),
     ("returns", {"what": "object"}, "INVALID_OUTPUT", ["result.thing: object is not JSON"], SAME),
     ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "circular reference"], SAME),

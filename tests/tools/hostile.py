@@ -155,7 +155,7 @@ def not_a_number() -> Any:
     return {"rows": [1.0, float("nan")]}
 
 
-def a_set() -> Any:
+def a_range() -> Any:
     """Return what is no JSON."""
     return {"items": [0, {"tags": {"a", "b"}}]}
 

@@ -137,7 +137,7 @@ def returns(what: str) -> Any:
     values = {
         "nan": {"rows": [1.0, float("nan")]},
         "inf": [float("inf")],
-        "set": {"items": [0, {"tags": {"a"}}]},
+        "set": {"items": [0, {"tags": range(1)}]},
         "file": open(os.devnull),
         "object": {"thing": object()},
         "cycle": {"loop": loop},

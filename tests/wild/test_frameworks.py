@@ -55,6 +55,9 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(set(listed), {f"{pack}_{name}" for name in tools})
             self.assertEqual(listed[f"{pack}_find_order"].description, "Looks an order up.")
             self.assertEqual(set(listed[f"{pack}_find_order"].input_schema["properties"]), {"order"})
+            if "in_stock" in tools:
+                self.assertEqual(await session.value(f"{pack}_in_stock", item="tea"), 3, "the lifespan has begun")
+                self.assertIs(await session.value(f"{pack}_careful"), True)
             self.assertTrue((await session.value(f"{pack}_total", prices=[1, 2.5])).startswith("3.50"))
             self.assertEqual(await session.value(f"{pack}_find_order", order="a1"), "open")
             self.assertEqual(await session.value(f"{pack}_deliver"), "Main 1 True")
@@ -68,11 +71,11 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
             if "translate" in tools:
                 fault = (await session.call(f"{pack}_translate")).text
                 self.assertIn("no `translate`; it has: ", fault)
-                self.assertEqual(await session.value(f"{pack}_taxed", price=4), 5)
+                self.assertEqual(await session.value(f"{pack}_taxed", price=4), 5, "made once for each call")
             else:
                 self.assertIn("no stock", (await session.call(f"{pack}_refused")).text)
 
-    FASTMCP = ("total", "find_order", "deliver", "taxed", "label", "translate")
+    FASTMCP = ("total", "find_order", "deliver", "taxed", "in_stock", "careful", "label", "translate")
     SDK = ("total", "find_order", "deliver", "label", "refused")
 
     async def test_fastmcp_2(self):

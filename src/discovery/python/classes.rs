@@ -104,7 +104,8 @@ impl<'a> Module<'a> {
                         None => ancestry.is_complete &= FORMLESS.contains(&name.as_str()),
                     }
                     if name == "pydantic.RootModel" {
-                        ancestry.root = written.as_subscript_expr().map(|generic| &*generic.slice);
+                        let own = || class.body.iter().find_map(root_of);
+                        ancestry.root = written.as_subscript_expr().map(|generic| &*generic.slice).or_else(own);
                     }
                     ancestry.outside.push(name);
                 }
@@ -144,6 +145,12 @@ impl<'a> Module<'a> {
         ancestry.kind == ClassKind::Enumeration
             && self.members(&ancestry).is_some_and(|all| all.iter().all(|(_, value)| value.is_string()))
     }
+}
+
+/// The annotation of `root: list[str]`, the field of a root model.
+fn root_of(statement: &Stmt) -> Option<&Expr> {
+    let field = statement.as_ann_assign_stmt()?;
+    (name_of(&field.target) == Some("root")).then_some(&*field.annotation)
 }
 
 fn kind_of_base(name: &str) -> Option<ClassKind> {

@@ -110,6 +110,29 @@ fn is_sound(key: &str, value: &Value) -> bool {
     }
 }
 
+/// Functions that describe a parameter as `pydantic.Field` does.
+const FIELDS: [&str; 8] = [
+    "pydantic.Field",
+    "pydantic.fields.Field",
+    "fastapi.Query",
+    "fastapi.Body",
+    "fastapi.Path",
+    "fastapi.Header",
+    "fastapi.Form",
+    "fastapi.Cookie",
+];
+
+/// Whether a full name is of a function that describes a field.
+pub(super) fn is_field(name: &str) -> bool {
+    FIELDS.contains(&name)
+}
+
+/// The call of a function that describes a field.
+pub(super) fn field_call<'e>(module: &Module<'_>, expression: &'e Expr) -> Option<&'e ExprCall> {
+    let call = expression.as_call_expr()?;
+    is_field(&module.outside_name(&call.func)?).then_some(call)
+}
+
 /// Whether an expression is a call of a function from outside the file, by its full name.
 pub(super) fn call_of<'e>(module: &Module<'_>, expression: &'e Expr, name: &str) -> Option<&'e ExprCall> {
     let call = expression.as_call_expr()?;
@@ -163,7 +186,7 @@ impl Hints<'_, '_> {
 
     fn note(&self, name: &str, call: &ExprCall, schema: &mut Schema) {
         let description = match name {
-            "pydantic.Field" => {
+            name if is_field(name) => {
                 let info = FieldInfo::of_call(self.module, call);
                 info.constraints.constrain(schema, self.side);
                 info.description

@@ -4,7 +4,7 @@ use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
 use serde_json::{Map, Value, json};
 
 use super::classes::{Ancestry, ClassKind, class_keyword};
-use super::constraints::{Constraints, call_of};
+use super::constraints::{Constraints, call_of, field_call};
 use super::docstring::Docstring;
 use super::known_types::{KnownType, Side};
 use super::model::{ModelConfig, overruled_fields};
@@ -62,11 +62,23 @@ fn is_closed<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> bo
         class_keyword(class, "closed").and_then(|value| literal(value, module)) == Some(Value::Bool(true))
     };
     match ancestry.kind {
+        // pydantic drops other keys, unless it is told otherwise.
+        ClassKind::TypedDict if side == Side::Given => !ancestry.classes.iter().any(|class| admits_further(class)),
         ClassKind::TypedDict => ancestry.classes.iter().any(says_closed),
         ClassKind::NamedTuple => true,
         // pydantic ignores unknown keys.
         _ => !ancestry.is_pydantic && side == Side::Given,
     }
+}
+
+/// `class Options(TypedDict, extra_items=int)`, and one with a configuration for pydantic.
+fn admits_further(class: &StmtClassDef) -> bool {
+    let is_configured = |statement: &Stmt| {
+        let target = statement.as_assign_stmt().and_then(|assign| assign.targets.first());
+        let target = target.or_else(|| statement.as_ann_assign_stmt().map(|assign| &*assign.target));
+        target.and_then(name_of) == Some("__pydantic_config__")
+    };
+    class_keyword(class, "extra_items").is_some() || class.body.iter().any(is_configured)
 }
 
 fn name_fields<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side, found: &mut Fields<'a>) {
@@ -145,7 +157,7 @@ fn field_info<'a>(
     }
     let noted = if ancestry.is_pydantic { noted_field(module, annotation) } else { None };
     let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
-    let call = call_of(module, value, "dataclasses.field").or_else(|| call_of(module, value, "pydantic.Field"));
+    let call = call_of(module, value, "dataclasses.field").or_else(|| field_call(module, value));
     let own = match call {
         Some(call) => FieldInfo::of_call(module, call),
         None if value.is_ellipsis_literal_expr() && ancestry.is_pydantic => FieldInfo::required(),
@@ -155,11 +167,11 @@ fn field_info<'a>(
 }
 
 /// The `Field(…)` in `Annotated[X, Field(…)]`. Its constraints are read with the type.
-fn noted_field(module: &Module<'_>, annotation: &Expr) -> Option<FieldInfo> {
+pub(super) fn noted_field(module: &Module<'_>, annotation: &Expr) -> Option<FieldInfo> {
     let generic = annotation.as_subscript_expr()?;
     let is_annotated = KnownType::named(&module.outside_name(&generic.value)?) == Some(KnownType::Annotated);
     let notes = generic.slice.as_tuple_expr().filter(|_| is_annotated)?;
-    let call = notes.elts.iter().find_map(|note| call_of(module, note, "pydantic.Field"))?;
+    let call = notes.elts.iter().find_map(|note| field_call(module, note))?;
     Some(FieldInfo::of_call(module, call))
 }
 

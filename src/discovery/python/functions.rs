@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use ruff_python_ast::{Expr, ParameterWithDefault};
+use ruff_python_ast::{Expr, ParameterWithDefault, Stmt};
 use serde_json::{Map, Value};
 
 use super::classes::ClassKind;
-use super::constraints::call_of;
+use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
-use super::fields::{FieldInfo, literal};
-use super::frameworks::{Offer, is_injected};
+use super::fields::{FieldInfo, literal, noted_field};
+use super::frameworks::{Offer, is_given_by_framework, is_injected};
 use super::known_types::{KnownType, Side};
-use super::module::{Module, Named, docstring_of};
+use super::module::{Module, Named, docstring_of, name_of};
 use super::public::Served;
 use super::results::output_schema;
 use super::roles::assign;
@@ -58,12 +58,16 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
     let mut schema = of_type("object");
     let (mut properties, mut required) = (Map::new(), Vec::new());
     let mut declared = declared_arguments(module, &served.offer);
-    let is_given_by_caller = |parameter: &&ParameterWithDefault| !is_injected(module, function, parameter);
+    let hidden = std::mem::take(&mut declared.hidden);
+    let is_given_by_caller = |parameter: &&ParameterWithDefault| {
+        !is_injected(module, served, parameter) && !hidden.contains(&parameter.parameter.name.as_str())
+    };
     let parameters = function.parameters.iter_non_variadic_params().skip(usize::from(served.is_bound));
     for parameter in parameters.filter(is_given_by_caller) {
         let name = parameter.parameter.name.as_str();
         let own = property(&mut hints, parameter, docs.parameters.get(name));
-        let (property, is_required) = declared.take(name).unwrap_or(own);
+        let (property, is_required) = declared.take(name).unwrap_or((own.schema, own.is_required));
+        let name = own.alias.as_deref().unwrap_or(name);
         properties.insert(name.to_owned(), Value::Object(property));
         if is_required {
             required.push(Value::String(name.to_owned()));
@@ -112,6 +116,8 @@ struct DeclaredArguments<'a> {
     /// The schema of each, and whether it must be given.
     fields: Vec<(String, (Schema, bool))>,
     references: Vec<Reference<'a>>,
+    /// Those that the framework gives.
+    hidden: Vec<&'a str>,
 }
 
 impl DeclaredArguments<'_> {
@@ -133,19 +139,37 @@ fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArg
         Value::Object(schema) => Some((name.clone(), (schema, is_required(&name)))),
         _ => None,
     };
-    let fields = fields.into_iter().filter_map(field);
-    DeclaredArguments { fields: fields.collect(), references: hints.references }
+    if !module.budget.spend(fields.len()) {
+        return DeclaredArguments::default();
+    }
+    let annotated = module.ancestry(class);
+    let annotated = annotated.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_ann_assign_stmt);
+    let given = annotated.filter(|field| is_given_by_framework(module, &field.annotation));
+    let hidden: Vec<&str> = given.filter_map(|field| name_of(&field.target)).collect();
+    let fields = fields.into_iter().filter(|(name, _)| !hidden.contains(&name.as_str())).filter_map(field);
+    DeclaredArguments { fields: fields.collect(), references: hints.references, hidden }
 }
 
-/// The schema of a parameter, and whether it must be given.
-fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: Option<&String>) -> (Schema, bool) {
+/// One argument.
+struct Property {
+    schema: Schema,
+    is_required: bool,
+    /// What callers call it, instead of the parameter's name.
+    alias: Option<String>,
+}
+
+fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: Option<&String>) -> Property {
     let mut schema = parameter.parameter.annotation().map(|hint| hints.hint(hint)).unwrap_or_default();
+    let noted = parameter.parameter.annotation().and_then(|hint| noted_field(hints.module, hint));
+    // Its constraints were read with the type.
+    let noted = noted.map(|noted| FieldInfo { constraints: Constraints::default(), ..noted });
     let info = match parameter.default() {
-        None => FieldInfo::required(),
+        None => noted.unwrap_or_else(FieldInfo::required),
         // As in FastMCP: `count: int = Field(10, ge=1)`. The worker replaces it by the default.
-        Some(value) => match call_of(hints.module, value, "pydantic.Field") {
+        Some(value) => match field_call(hints.module, value) {
             Some(call) => FieldInfo::of_call(hints.module, call),
-            None => FieldInfo { default: literal(value, hints.module), ..FieldInfo::default() },
+            None => FieldInfo { default: literal(value, hints.module), ..FieldInfo::default() }
+                .or(noted.unwrap_or_default()),
         },
     };
     info.constraints.constrain(&mut schema, Side::Given);
@@ -158,7 +182,7 @@ fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: O
         schema.entry("description").or_insert_with(|| Value::String(text.clone()));
     }
     schema.extend(info.default.map(|value| ("default".to_owned(), value)));
-    (schema, info.is_required)
+    Property { schema, is_required: info.is_required, alias: info.alias }
 }
 
 /// `**options: Unpack[Options]`: the keys of a typed dictionary, as arguments.

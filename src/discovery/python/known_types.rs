@@ -96,8 +96,8 @@ impl KnownType {
             Self::Null => of_type("null"),
             Self::Mapping => of_type("object"),
             Self::Counter => schema(json!({"type": "object", "additionalProperties": {"type": "integer"}})),
-            // A set has no JSON form, and many types are sequences.
-            Self::Sequence | Self::Set if side == Side::Returned => Schema::new(),
+            // Many types are sequences.
+            Self::Sequence if side == Side::Returned => Schema::new(),
             Self::List | Self::Tuple | Self::Sequence => of_type("array"),
             Self::Set => schema(json!({"type": "array", "uniqueItems": true})),
             Self::Bytes | Self::Decimal | Self::Format(_) => self.text(side),

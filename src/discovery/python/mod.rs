@@ -170,10 +170,10 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     if file.kind == Kind::Internal
         && let Some((line, toml)) = frontmatter(&module, parsed)
     {
-        file.kind = Kind::Python;
-        match Metadata::from_toml(&toml, line, &Arc::new(file.path.clone())) {
-            Ok(header) => file.header = Some(header),
-            Err(error) => break_header(file, &error),
+        // What is no requirement is a sentence that begins with the word.
+        if let Ok(header) = Metadata::from_toml(&toml, line, &Arc::new(file.path.clone())) {
+            file.kind = Kind::Python;
+            file.header = Some(header);
         }
     }
     let public = public_functions(&mut module);
@@ -208,7 +208,11 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             let fix = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
             module.warn(line, "no-tools", what, &fix);
         } else {
-            let fix = "define one without a leading underscore, or name it in `__all__`";
+            let fix = if module.runs_main {
+                "`main` is the program of the file; to serve it, name it in `__all__`"
+            } else {
+                "define one without a leading underscore, or name it in `__all__`"
+            };
             module.warn(1, "no-tools", "no public functions", fix);
         }
     }

@@ -161,6 +161,12 @@ impl<'a> Module<'a> {
                     self.assign(target, &assign.value, reach);
                 }
             }
+            Stmt::AnnAssign(assign) if reach == Reach::Runs && assign.value.as_deref().is_some_and(makes_calls) => {
+                self.calls.extend(assign.value.iter().flat_map(|value| calls_in(value)));
+                if let (Some(value), false) = (&assign.value, says_alias(&assign.annotation)) {
+                    self.assign(&assign.target, value, reach);
+                }
+            }
             Stmt::AnnAssign(assign) => match (&assign.value, name_of(&assign.target)) {
                 (Some(value), Some(name)) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value)),
                 (Some(value), _) => self.assign(&assign.target, value, reach),
@@ -245,6 +251,10 @@ impl<'a> Module<'a> {
             self.block(&clause.body, reach);
         }
     }
+}
+
+fn makes_calls(value: &Expr) -> bool {
+    calls_in(value).next().is_some()
 }
 
 /// A call, or those of a list.

@@ -73,6 +73,8 @@ pub(super) struct Served<'a> {
     pub offer: Offer<'a>,
     /// Whether its first parameter is the instance or the class.
     pub is_bound: bool,
+    /// Whether it is of a toolkit of agno, which gives some parameters by name.
+    pub is_of_agno: bool,
     /// Its arguments, where a class declares them apart from the function.
     pub arguments: Option<Schema>,
 }
@@ -82,7 +84,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
     let Methods { served, refused, exported } = methods(module, exported.as_deref());
-    let has_classes = !served.is_empty() || !refused.is_empty();
+    let has_classes = !served.is_empty();
     for (line, Diagnosis { what, fix }) in refused {
         module.warn(line, CLASS_RULE, what, &fix);
     }
@@ -91,10 +93,11 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
         symbol: None,
         offer: module.offers.get(function).copied().unwrap_or_default(),
         is_bound: false,
+        is_of_agno: false,
         arguments: None,
     });
     // Of two tools of one name, the function has it.
-    functions.chain(served).collect()
+    functions.chain(served).filter(|one| !one.offer.is_off).collect()
 }
 
 fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes: bool) -> Vec<&'a StmtFunctionDef> {

@@ -43,7 +43,7 @@ struct PendingAlias<'a> {
 pub(super) const DEEPEST_HINT: usize = 48;
 
 /// Longer quoted hints are left open.
-const LONGEST_QUOTED_HINT: usize = 2000;
+pub(super) const LONGEST_QUOTED_HINT: usize = 2000;
 
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {

@@ -130,10 +130,10 @@ def f(options: Options, rest: Rest, point: Point): ...
     );
     let options = &schema["$defs"]["Options"];
     assert_eq!(options["required"], json!(["a", "c"]));
-    assert_eq!(options.get("additionalProperties"), None);
+    assert_eq!(options["additionalProperties"], json!(false));
     assert_eq!(
         schema["$defs"]["Rest"],
-        json!({"type": "object", "properties": {"d": {"type": "integer"}, "e": {"type": "integer"}}})
+        json!({"type": "object", "properties": {"d": {"type": "integer"}, "e": {"type": "integer"}}, "additionalProperties": false})
     );
     let (object, array) = (&schema["$defs"]["Point"]["anyOf"][0], &schema["$defs"]["Point"]["anyOf"][1]);
     assert_eq!((&object["required"], &object["additionalProperties"]), (&json!(["x"]), &json!(false)));

@@ -25,6 +25,14 @@ fn of_conflicting_packs_the_later_by_path_is_broken() {
 }
 
 #[test]
+fn a_name_by_substitution_comes_after_one_that_is_written() {
+    let mut files = vec![file_at("my-tool.py", "def f(): ...\n"), file_at("my_tool.py", "def f(): ...\n")];
+    resolve_collisions(&mut files);
+    assert!(broken(&files[0]).contains("already taken by my_tool.py"), "{}", broken(&files[0]));
+    assert_eq!(broken(&files[1]), "ready");
+}
+
+#[test]
 fn a_function_with_an_impossible_name_hides_no_other() {
     let long = format!("def short(): ...\ndef {}(): ...\n", "x".repeat(60));
     let mut files = vec![

@@ -50,6 +50,12 @@ fn calls_make_tools_too() {
     const LANGCHAIN: &str = "from langchain.tools import StructuredTool, Tool";
     for (before, call, expected) in [
         ("import server", "server.mcp.add_tool(f, name='a')", own("a")),
+        (
+            "from fastmcp.tools import Tool\nimport server",
+            "server.mcp.add_tool(Tool.from_function(f, name='a'))",
+            own("a"),
+        ),
+        (LANGCHAIN, "t: StructuredTool = StructuredTool.from_function(f, name='a')", own("a")),
         (SERVER, "mcp.tool(f)", own("f")),
         (SERVER, "mcp.tool(name='a')(f)", own("a")),
         (LANGCHAIN, "t = StructuredTool.from_function(func=f, name='a')", own("a")),
@@ -140,6 +146,7 @@ fn the_hints_of_mcp_are_effects() {
         ("{'readOnlyHint': False, 'idempotentHint': True}", Some(Effects::Idempotent)),
         ("{'idempotentHint': True}", Some(Effects::Idempotent)),
         ("ToolAnnotations(readOnlyHint=True)", Some(Effects::Pure)),
+        ("ToolAnnotations(read_only_hint=True)", Some(Effects::Pure)),
         ("{'destructiveHint': True}", None),
         ("HINTS", None),
     ] {
@@ -187,7 +194,7 @@ fn methods_are_tools() {
         let found = file(text);
         found.functions.iter().map(|one| format!("{}={}", one.name, one.symbol())).collect::<Vec<_>>()
     };
-    assert_eq!(served(&format!("class Tools:\n{METHODS}def helper(): ...\n")), ["a=Tools.a", "d=Tools.d"]);
+    assert_eq!(served(&format!("class Tools:\n{METHODS}def _helper(): ...\n")), ["a=Tools.a", "d=Tools.d"]);
     assert_eq!(served(&format!("class Other:\n{METHODS}def helper(): ...\n")), ["helper=helper"]);
     let instance = format!(
         "__all__ = ['f', 'it']\nclass Other:\n    def __init__(self, n): ...\n{METHODS}it = Other(3)\ndef f(): ...\n"
@@ -248,4 +255,62 @@ fn frontmatter_declares_packages() {
     let found = file(&format!("{text}class Tools:\n    def a(self): ...\n"));
     assert_eq!(found.header.unwrap().dependencies, ["requests", "six>=1"]);
     assert!(file(&format!("{text}def a(): ...\n")).header.is_none(), "it means something in Open WebUI's files alone");
+}
+
+#[test]
+fn what_authors_guard_or_switch_off_stays_so() {
+    for decorator in [
+        "@t.function_tool(needs_approval=True)",
+        "@t.tool(requires_confirmation=check)",
+        "@t.tool(requires_approval=True)",
+    ] {
+        let found = function(&format!("import agents as t\n{decorator}\ndef f(): ...\n"));
+        let policy = found.declared.unwrap().policy;
+        assert_eq!(policy.requires_approval.map(|set| set.value), Some(true), "{decorator}");
+    }
+    assert!(function("import agents as t\n@t.tool(needs_approval=False)\ndef f(): ...\n").declared.is_none());
+    for decorator in ["@t.tool(enabled=False)", "@t.function_tool(is_enabled=False)"] {
+        let found = file(&format!("import agents as t\n{decorator}\ndef f(): ...\n@t.tool\ndef g(): ...\n"));
+        assert_eq!(names(&found), ["g"], "{decorator}");
+    }
+    let hidden =
+        function("import x as t\n@t.tool(exclude_args=['b'])\ndef f(a: int, b: int = 1): ...\n").input_schema.read();
+    assert_eq!(hidden["properties"], json!({"a": {"type": "integer"}}));
+    let injected = function(
+        "from langchain_core.tools import tool, InjectedToolArg\nfrom typing import Annotated\nfrom pydantic import BaseModel\n\
+         class In(BaseModel):\n    pets: list[str]\n    user: Annotated[str, InjectedToolArg]\n\
+         @tool(args_schema=In)\ndef f(pets, user): 'D.'\n",
+    );
+    let schema = injected.input_schema.read();
+    assert_eq!((&schema["required"], schema["properties"].as_object().unwrap().len()), (&json!(["pets"]), 1));
+}
+
+fn repeated(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn hostile_files_are_read_in_bounded_time() {
+    for part in ["-", "not ", "lambda:", "1**"] {
+        let deep = format!("def f(x: \"{}1\") -> int: ...\n", part.repeat(300_000));
+        assert_eq!(names(&file(&deep)), ["f"], "{part}");
+    }
+    let methods: String = repeated(1000, |n| format!("    def m{n}(self): ...\n"));
+    let derived: String = repeated(1000, |n| format!("class D{n}(B): ...\n"));
+    let found = file(&format!("from agno.tools import Toolkit\nclass B(Toolkit):\n{methods}{derived}"));
+    assert!(found.functions.len() <= 1000, "{}", found.functions.len());
+    let many: String = repeated(20_000, |n| format!("    def m{n}(self): ...\n"));
+    assert!(file(&format!("class Tools:\n{many}")).functions.len() <= 1000);
+}
+
+#[test]
+fn a_class_of_that_name_may_be_a_helper() {
+    let helper = "class Tools:\n    def __init__(self, path): ...\n    def sharpen(self): ...\n";
+    assert_eq!(names(&file(&format!("{helper}def search(): ...\n"))), ["search"]);
+    let simple = "class Tools:\n    def sharpen(self): ...\ndef search(): ...\n";
+    assert_eq!(names(&file(simple)), ["search"]);
+    let webui = format!("\"\"\"\ntitle: T\n\"\"\"\n{simple}");
+    assert_eq!(names(&file(&webui)), ["sharpen"]);
+    let sentence = format!("\"\"\"\ntitle: T\nrequirements: an account, see README\n\"\"\"\n{simple}");
+    assert!(file(&sentence).is_ready());
 }

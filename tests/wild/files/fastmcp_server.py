@@ -10,8 +10,13 @@ from fastmcp.utilities.types import Image
 from pydantic import Field
 
 
+stock = None
+
+
 @asynccontextmanager
 async def connected(server):
+    global stock
+    stock = {"tea": 3}
     yield {"orders": {"a1": "open"}}
 
 
@@ -24,8 +29,13 @@ class Delivery:
     express: bool = False
 
 
+asked = 0
+
+
 def tax_rate() -> float:
-    return 0.25
+    global asked
+    asked += 1
+    return 0.25 * asked
 
 
 @mcp.tool
@@ -57,9 +67,21 @@ async def deliver(ctx: Context) -> str:
 
 
 @mcp.tool
-def taxed(price: float, rate: float = Depends(tax_rate)) -> float:
+def taxed(price: float, rate: float = Depends(tax_rate), same: float = Depends(tax_rate)) -> float:
     """Adds the tax."""
-    return price * (1 + rate)
+    return price * (1 + rate) if rate == same else -1.0
+
+
+@mcp.tool
+def in_stock(item: str) -> int:
+    """Counts what there is, which the lifespan has found out."""
+    return stock.get(item, 0)
+
+
+@mcp.tool
+def careful(ctx: Context) -> bool:
+    """Asks for what the context may lack."""
+    return getattr(ctx, "not_there", None) is None and not hasattr(ctx, "nor_this")
 
 
 @mcp.tool

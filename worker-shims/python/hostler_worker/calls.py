@@ -46,6 +46,8 @@ def run(id, params, function, kwargs):
                 value = _finish(value)
             if type(value) is bytes:
                 value = typed(function, value)
+            elif function.cut is not None:
+                value = function.cut(value)
         finally:
             # Until this line a cancellation may still raise, and does so inside the outer try. It
             # raises once a call, so not again in the clauses below.

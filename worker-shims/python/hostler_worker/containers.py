@@ -31,6 +31,9 @@ def of_items(builder, args, make):
 def of_tuple(builder, args):
     if len(args) == 2 and args[1] is Ellipsis:
         return of_items(builder, args[:1], tuple)
+    middle = next((place for place, arg in enumerate(args) if _rest(arg) is not None), None)
+    if middle is not None and middle < len(args) - 1:
+        return _with_middle(builder, args[:middle], _rest(args[middle]), args[middle + 1:])
     rest = _rest(args[-1]) if args else None
     if rest is not None:
         args = args[:-1]
@@ -45,6 +48,21 @@ def of_tuple(builder, args):
             one = each[index] if index < len(each) else further
             made.append(item if one is None else one(item, "%s[%d]" % (path, index)))
         return tuple(made)
+
+    return convert
+
+
+def _with_middle(builder, before, rest, after):
+    """`tuple[str, *tuple[int, ...], bool]`"""
+    first, last = ([builder.build(arg) for arg in args] for args in (before, after))
+    further = builder.build(rest)
+
+    def convert(value, path):
+        if type(value) is not list or len(value) < len(first) + len(last):
+            raise Mismatch(path, "a list of %d or more" % (len(first) + len(last)), value)
+        each = first + [further] * (len(value) - len(first) - len(last)) + last
+        pairs = enumerate(zip(each, value))
+        return tuple(item if one is None else one(item, "%s[%d]" % (path, index)) for index, (one, item) in pairs)
 
     return convert
 

@@ -33,9 +33,11 @@ def show(value):
 
 
 class Plan:
-    __slots__ = ("converters", "positional", "defaults", "extra", "named", "described")
+    __slots__ = ("converters", "positional", "defaults", "extra", "named", "described", "aliases")
 
     def apply(self, kwargs):
+        if self.aliases:
+            kwargs = {self.aliases.get(name, name): value for name, value in kwargs.items()}
         converted = {}
         for name, value in kwargs.items():
             convert = self.converters.get(name) if name in self.named else self.extra
@@ -77,6 +79,20 @@ def plan_of(function, namespace):
     return _make(inner, code, positional, wanted, described, getattr(inner, "__globals__", namespace))
 
 
+def returned(function):
+    """What cuts its results to the pydantic models that it declares."""
+    inner = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    hint = annotations_of(inner).get("return")
+    if hint is None:
+        return None
+    from .models import cutting
+    from .types import Builder
+
+    return cutting(Builder(getattr(inner, "__globals__", {})).resolve(hint))
+
+
 def _described(inner, code):
     """Parameters whose default is pydantic's `Field(...)`: it describes them, and holds what they are if not given."""
     defaults = inner.__defaults__ or ()
@@ -88,6 +104,8 @@ def _make(inner, code, positional, wanted, described, namespace):
     from .types import Builder
 
     builder = Builder(namespace)
+    aliases = {alias: name for name, note in {**_notes(wanted, builder), **described}.items() for alias in (_alias_of(note),) if alias}
+    described = {**described, **_noted(wanted, builder, inner, code)}
     count = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[:count]
     keyword = code.co_varnames[count + bool(code.co_flags & 0x4)] if code.co_flags & 0x8 else None
@@ -111,13 +129,35 @@ def _make(inner, code, positional, wanted, described, namespace):
             converters[name] = _or_none(convert)  # `x: Path = None` means it
         else:
             converters[name] = convert
-    if not converters and extra is None and not positional and not described:
+    if not converters and extra is None and not positional and not described and not aliases:
         return None
     plan = Plan()
-    plan.described = described
+    plan.described, plan.aliases = described, aliases
     plan.converters, plan.extra, plan.named = converters, extra, frozenset(names)
     plan.positional, plan.defaults = positional, defaults
     return plan
+
+
+def _notes(wanted, builder):
+    """By parameter, the `Field(…)` in its `Annotated`."""
+    found = {}
+    for name, hint in wanted.items():
+        for note in getattr(builder.resolve(hint), "__metadata__", ()):
+            if hasattr(type(note), "get_default") and hasattr(note, "is_required"):
+                found[name] = note
+    return found
+
+
+def _alias_of(note):
+    alias = getattr(note, "validation_alias", None) or getattr(note, "alias", None)
+    return alias if isinstance(alias, str) else None
+
+
+def _noted(wanted, builder, inner, code):
+    """Parameters without a default, whose note has one: `Annotated[int, Field(default=5)]`."""
+    own = code.co_varnames[code.co_argcount - len(inner.__defaults__ or ()):code.co_argcount]
+    have = {*own, *(inner.__kwdefaults__ or {})}
+    return {name: note for name, note in _notes(wanted, builder).items() if name not in have and not note.is_required()}
 
 
 def _or_none(convert):

@@ -4,6 +4,7 @@ import sys
 
 from .convert import annotations_of
 from .describe import GIVEN, IN_MODEL, RETURNED, nullable, one_of
+from .structured import admits_further
 
 
 def schema(writer, cls):
@@ -144,7 +145,8 @@ def _typed_dict(writer, cls):
     may_be_absent = [name for name, hint in hints.items() if "NotRequired" in _text(hint)]
     must_be = [name for name, hint in hints.items() if "Required[" in _text(hint)]  # in quotes Python did not see it
     required = [name for name in hints if (name in keys or name in must_be) and name not in may_be_absent]
-    return _object(writer, properties, required, getattr(cls, "__closed__", None) is True)
+    closed = not admits_further(cls) if writer.side == GIVEN else getattr(cls, "__closed__", None) is True
+    return _object(writer, properties, required, closed)
 
 
 def _text(hint):

@@ -70,6 +70,17 @@ def default(value):
         return b2a_base64(value, newline=False).decode()
     if hasattr(kind, "model_dump"):
         return value.model_dump(mode="json")
+    if isinstance(value, (set, frozenset)):
+        try:
+            return sorted(value)
+        except TypeError:
+            return list(value)
+    if kind.__name__ == "deque" and kind.__module__ == "collections":
+        return list(value)
+    if hasattr(kind, "__attrs_attrs__"):
+        return {field.name: getattr(value, field.name) for field in kind.__attrs_attrs__}
+    if hasattr(kind, "__struct_fields__") and "msgspec" in sys.modules:
+        return sys.modules["msgspec"].to_builtins(value)
     if hasattr(kind, "__dataclass_fields__"):
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
     if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic_core" in sys.modules:  # addresses, secrets
@@ -85,7 +96,7 @@ def _advice(value):
     for method, wanted, words in _TABLES:
         if hasattr(kind, method) and hasattr(kind, wanted):
             return words
-    if isinstance(value, (set, frozenset)) or hasattr(type(value), "__iter__"):
+    if hasattr(type(value), "__iter__"):
         return "return a list"
     if isinstance(value, complex):
         return "return [real, imag]"
@@ -118,6 +129,8 @@ _KNOWN = (
     ("PIL.Image", ("Image",), lambda value: _files().picture_object(value)),
     ("matplotlib.figure", ("Figure",), lambda value: _files().figure_object(value)),
     ("ipaddress", ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"), str),
+    ("zoneinfo", ("ZoneInfo",), str),
+    ("fractions", ("Fraction",), str),
 )
 
 

@@ -31,11 +31,12 @@ class Functions(dict):
 class Function:
     """One tool. `plan` is None when every argument passes as it came."""
 
-    __slots__ = ("name", "call", "_plan", "_planned")
+    __slots__ = ("name", "call", "cut", "_plan", "_planned")
 
     def __init__(self, name, call):
         self.name = name
         self.call = call
+        self.cut = None  # what cuts a result to the model that the function declares; known with the plan
         self._planned = False
 
     @property
@@ -45,6 +46,10 @@ class Function:
 
             try:
                 self._plan = plan_of(self.call, sys.modules[state.module_name].__dict__)
+                if "pydantic" in sys.modules:
+                    from .convert import returned
+
+                    self.cut = returned(self.call)
             except Exception:
                 self._plan = None  # annotations that fail to be read: arguments pass as they come
             self._planned = True
@@ -82,7 +87,9 @@ def load(path, source=None):
 
 def _take_python_path():
     """What `-I` ignores. Behind the standard library, which the shim goes on importing, and before installed packages."""
-    folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder and folder not in sys.path]
+    listed = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    # A relative one would be below wherever the client works.
+    folders = [folder for folder in listed if os.path.isabs(folder) and folder not in sys.path]
     if folders:
         place = next((place for place, known in enumerate(sys.path) if known.endswith("-packages")), len(sys.path))
         sys.path[place:place] = folders

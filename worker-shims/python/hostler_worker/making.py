@@ -33,6 +33,8 @@ def _plain(call, go_on):
                 value = list(value)
             if type(value) is bytes:
                 value = calls.typed(call.function, value)
+            elif call.function.cut is not None:
+                value = call.function.cut(value)
         finally:
             call.leave()
     except Cancelled as error:
@@ -72,6 +74,8 @@ async def _awaited(call, value):
             value = await (value if type(value) is calls.COROUTINE else calls.collect(value))
             if type(value) is bytes:
                 value = calls.typed(call.function, value)
+            elif call.function.cut is not None:
+                value = call.function.cut(value)
         finally:
             call.task = None
     except Cancelled as error:

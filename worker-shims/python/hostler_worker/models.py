@@ -24,9 +24,36 @@ def adapted(hint):
     """Of a type of pydantic's own, or one with a note that it reads; None when it does not know it either."""
     try:
         adapter = sys.modules["pydantic"].TypeAdapter(hint)
+        adapter.validator  # a name that it cannot resolve shows here
     except Exception:
         return None
     return _converter(str(getattr(hint, "__name__", hint)), adapter.validate_python)
+
+
+def cutting(hint):
+    """What cuts results to the models that an annotation declares, as pydantic does: what a subclass has more is not told. None where
+    it declares none."""
+    args = getattr(hint, "__args__", ())
+    origin = getattr(hint, "__origin__", None)
+    if isinstance(hint, type) and hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields"):
+        serializer = hint.__pydantic_serializer__
+
+        def cut(value):
+            if type(value) is hint or not isinstance(value, hint):
+                return value
+            return serializer.to_python(value, mode="json", warnings=False)
+
+        return cut
+    if origin in (list, tuple) and args:
+        each = cutting(args[0])
+        return each and (lambda value: [each(item) for item in value] if isinstance(value, (list, tuple)) else value)
+    if origin is dict and len(args) == 2:
+        each = cutting(args[1])
+        return each and (lambda value: {key: each(item) for key, item in value.items()} if isinstance(value, dict) else value)
+    if getattr(origin, "__name__", "UnionType") in ("Union", "UnionType") and args:
+        cuts = [each for each in map(cutting, args) if each is not None]
+        return cuts[0] if len(cuts) == 1 else None
+    return None
 
 
 def _converter(name, validate):

@@ -86,9 +86,23 @@ def _duration(cls, value):
 
 
 def _decimal(cls, value):
+    made = cls(str(_number(value)))
+    if not made.is_finite():
+        raise ValueError
+    return made
+
+
+def _number(value):
     if type(value) not in (str, int, float):
         raise TypeError
-    return cls(str(value))
+    return value
+
+
+def _zone(cls, value):
+    try:
+        return cls(_text(value))
+    except (KeyError, OSError):  # no such zone, or the name of a folder of zones
+        raise ValueError from None
 
 
 def _pattern(cls, value):
@@ -100,11 +114,25 @@ def _pattern(cls, value):
         raise ValueError from None
 
 
+def pattern_of_bytes(value, path):
+    import re
+
+    try:
+        return re.compile(_text(value).encode())
+    except (re.error, TypeError, UnicodeError):
+        raise Mismatch(path, "a regular expression", value) from None
+
+
 _KNOWN = (
     ("ipaddress", "IPv4Address", lambda cls, value: cls(_text(value)), "an address such as 192.0.2.1"),
     ("ipaddress", "IPv6Address", lambda cls, value: cls(_text(value)), "an address such as 2001:db8::1"),
     ("ipaddress", "IPv4Network", lambda cls, value: cls(_text(value)), "a network such as 192.0.2.0/24"),
     ("ipaddress", "IPv6Network", lambda cls, value: cls(_text(value)), "a network such as 2001:db8::/32"),
+    ("ipaddress", "IPv4Interface", lambda cls, value: cls(_text(value)), "an address with its network, such as 192.0.2.1/24"),
+    ("ipaddress", "IPv6Interface", lambda cls, value: cls(_text(value)), "an address with its network, such as 2001:db8::1/64"),
+    ("zoneinfo", "ZoneInfo", _zone, "a time zone such as Europe/Paris"),
+    ("fractions", "Fraction", lambda cls, value: cls(_number(value)), "a fraction such as 1/3, or a number"),
+    ("builtins", "complex", lambda cls, value: cls(_number(value)), "a complex number such as 1+2j, or a number"),
     ("re", "Pattern", _pattern, "a regular expression"),
     ("pathlib", "PurePath", lambda cls, value: cls(_text(value)), "a path as a string"),
     ("datetime", "datetime", _iso, "a date and time such as 2026-01-31T12:00:00Z"),

@@ -1,5 +1,7 @@
 """Converters for classes that JSON writes as an object: dataclass, TypedDict, NamedTuple. pydantic's are in `models`."""
 
+import sys
+
 from .convert import Mismatch, annotations_of
 
 
@@ -12,8 +14,16 @@ def converter(cls, builder):
         from . import models
 
         return models.adapted(cls)
+    if hasattr(cls, "__get_pydantic_core_schema__") and "pydantic" in sys.modules:
+        from . import models
+
+        return models.adapted(cls)
     if hasattr(cls, "__dataclass_fields__"):
         return _dataclass(cls, builder)
+    if hasattr(cls, "__attrs_attrs__"):
+        return _attrs(cls, builder)
+    if hasattr(cls, "__struct_fields__") and "msgspec" in sys.modules:
+        return _struct(cls)
     if issubclass(cls, dict) and hasattr(cls, "__total__"):
         return _typed_dict(cls, builder)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -56,9 +66,58 @@ def _dataclass(cls, builder):
 
 def _typed_dict(cls, builder):
     hints = hints_of(cls, builder)
+    is_open = admits_further(cls)
 
     def convert(value, path):
+        for name in () if is_open else _need_object(value, path):
+            if name not in hints:
+                raise Mismatch("%s.%s" % (path, name), _one_of(name, hints), shown=False)
         return _each(_need_object(value, path), hints, path)
+
+    return convert
+
+
+def admits_further(cls):
+    """Whether a typed dictionary may have other keys: it says so, or is configured for pydantic."""
+    further = getattr(cls, "__extra_items__", None)  # typing_extensions has a mark there where there are none
+    return further is not None and "NoExtraItems" not in repr(further) or hasattr(cls, "__pydantic_config__")
+
+
+def _one_of(name, known):
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 1)
+    return "one of the keys %s%s" % (", ".join(known), "; did you mean %s?" % near[0] if near else "")
+
+
+def _attrs(cls, builder):
+    hints = hints_of(cls, builder)
+    fields = {getattr(field, "alias", None) or field.name.lstrip("_"): field for field in cls.__attrs_attrs__ if field.init}
+    converters = {name: hints.get(field.name) for name, field in fields.items()}
+    required = [name for name, field in fields.items() if repr(field.default) == "NOTHING"]
+
+    def convert(value, path):
+        if isinstance(value, cls):
+            return value
+        for name in _need_object(value, path):
+            if name not in fields:
+                raise Mismatch("%s.%s" % (path, name), "one of the fields " + ", ".join(fields), shown=False)
+        for name in required:
+            if name not in value:
+                raise Mismatch("%s.%s" % (path, name), "a value: it is required", shown=False)
+        return _construct(cls, _each(value, converters, path), path, value)
+
+    return convert
+
+
+def _struct(cls):
+    msgspec = sys.modules["msgspec"]
+
+    def convert(value, path):
+        try:
+            return msgspec.convert(value, type=cls)
+        except msgspec.ValidationError as error:
+            raise Mismatch(path, "%s (%s)" % (cls.__name__, error), value) from None
 
     return convert
 

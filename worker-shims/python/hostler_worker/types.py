@@ -33,6 +33,8 @@ class Builder:
             return self._once(hint, lambda: self._generic(hint, origin, typing.get_args(hint)))
         if hasattr(hint, "__supertype__"):  # NewType
             return self.build(hint.__supertype__)
+        if hasattr(hint, "__value__") and _is_of_pydantic(hint):  # JsonValue
+            return _adapted(hint)
         if hasattr(hint, "__value__"):  # type X = ...
             return self._once(hint, lambda: self.build(hint.__value__))
         if not isinstance(hint, type) or hint in _EXACT:
@@ -66,6 +68,8 @@ class Builder:
             return self._annotated(hint)
         if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
             return self.build(args[0])
+        if any(getattr(note, "__name__", type(note).__name__) == "_OnErrorOmit" for arg in args for note in getattr(arg, "__metadata__", ())):
+            return _adapted(hint)  # the container leaves such items out
         if origin in _UNION:
             return self._union(args)
         if origin is typing.Literal:
@@ -82,17 +86,19 @@ class Builder:
             return containers.of_mapping(self, origin, args)
         if issubclass(origin, Iterable) and (origin is list or origin.__module__ == "collections.abc"):
             return containers.of_items(self, args, list)
+        if args == (bytes,) and origin.__module__ == "re":
+            return scalars.pattern_of_bytes
         if containers.is_deque(origin):
             return containers.of_items(self, args, origin)
         return self._class(origin)
 
     def _annotated(self, hint):
         """Notes are for readers, except those that pydantic makes part of the type."""
-        for note in hint.__metadata__:
-            if hasattr(note, "__get_pydantic_core_schema__"):
-                from . import models
+        if "pydantic" in sys.modules:
+            from .notes import decides
 
-                return models.adapted(hint)
+            if any(decides(note, hint.__origin__) for note in hint.__metadata__):
+                return _adapted(hint)
         return self.build(hint.__origin__)
 
     def unpacked(self, hint):
@@ -152,6 +158,16 @@ class Builder:
             raise Mismatch(path, " or ".join(part for part in expected if part), value)
 
         return convert
+
+
+def _is_of_pydantic(hint):
+    return (getattr(hint, "__module__", None) or "").partition(".")[0] == "pydantic"
+
+
+def _adapted(hint):
+    from . import models
+
+    return models.adapted(hint)
 
 
 def _is_plain_generic(hint):

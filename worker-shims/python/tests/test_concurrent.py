@@ -112,8 +112,8 @@ class Together(ConcurrentTest):
             def picture() -> Annotated[bytes, "image/png"]: return b"png"
             async def picture_later() -> Annotated[bytes, "image/png"]: return b"png"
             def year(day: date, /, n: int = 1): return day.year
-            def odd(): return {1, 2}
-            async def odd_later(): return {"a": {1, 2}}
+            def odd(): return range(2)
+            async def odd_later(): return {"a": range(2)}
         """)
         picture = {"mime_type": "image/png", "base64": "cG5n"}
         for name, kwargs, expected in (
@@ -123,8 +123,8 @@ class Together(ConcurrentTest):
         ):
             with self.subTest(name):
                 self.assertEqual(worker.call(name, kwargs).get("result"), expected)
-        self.fault(worker.call("odd"), -32001, "result: set is not JSON")
-        self.fault(worker.call("odd_later"), -32001, "result.a: set is not JSON")
+        self.fault(worker.call("odd"), -32001, "result: range is not JSON")
+        self.fault(worker.call("odd_later"), -32001, "result.a: range is not JSON")
         self.fault(worker.call("year", {"day": "x"}), -32602, "day")
         self.fault(worker.call("wrapped", {"day": "x"}), -32602, "day")
         self.fault(worker.call("agenerator", {"m": 3}), -32602, "unexpected keyword")

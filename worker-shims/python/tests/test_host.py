@@ -67,7 +67,7 @@ class Asked(ShimTest):
             import time; time.sleep(0.05)
             return 1
         def short(): return 1
-        def bad(): return hostler.call("a.b", x={1})
+        def bad(): return hostler.call("a.b", x=range(1))
     """
     ALL = ["call", "tools", "config", "llm", "elicit", "roots", "status", "refresh"]
 
@@ -94,7 +94,7 @@ class Asked(ShimTest):
         worker.begin("fails")
         worker.write({"id": worker.read()["id"], "error": {"code": -32000, "message": "too slow", "data": {"code": "TOOL_TIMEOUT"}}})
         self.assertEqual(worker.read()["result"], ["TOOL_TIMEOUT", "too slow"])
-        self.fault(worker.call("bad"), -32000, "the arguments.x: set")
+        self.fault(worker.call("bad"), -32000, "the arguments.x: range")
 
     def test_not_allowed(self):
         worker = self.worker(self.SOURCE)

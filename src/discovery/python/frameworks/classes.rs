@@ -1,6 +1,8 @@
 //! Classes whose instances are tools or have tools as methods: Open WebUI's `Tools`, agno's `Toolkit`, `BaseTool` of LangChain and
 //! CrewAI, `Tool` of smolagents, classes with decorated methods, and instances that `__all__` names. A worker makes one instance.
 
+use std::collections::{HashMap, HashSet};
+
 use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,9 @@ use crate::discovery::python::fields::literal;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
 use crate::discovery::python::public::Served;
 use crate::discovery::python::schema::{Schema, of_type};
+
+/// Further methods of a file are no tools.
+const MOST_METHODS: usize = 1_000;
 
 /// The rule of `check` about classes.
 pub(in crate::discovery::python) const RULE: &str = "class";
@@ -100,23 +105,30 @@ fn instances<'a>(module: &Module<'a>) -> Vec<(&'a str, &'a StmtClassDef)> {
 
 fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolset<'a>> {
     let instances = instances(module);
+    let ancestries = classes(module).map(|class| (place(class), module.ancestry(class)));
+    let bases: HashSet<usize> = ancestries
+        .flat_map(|(own, ancestry)| {
+            let bases = ancestry.classes.iter().map(|base| place(base)).filter(move |base| *base != own);
+            bases.collect::<Vec<_>>()
+        })
+        .collect();
+    let has_functions = module.functions().iter().any(|function| !function.name.starts_with('_'));
     let is_exported = |name: &str| exported.is_none_or(|names| names.contains(&name));
     let mut found: Vec<Toolset<'a>> = Vec::new();
     for class in classes(module) {
-        let Some(kind) = kind_of(module, class) else { continue };
+        let is_named = exported.is_some_and(|names| names.contains(&class.name.as_str()));
+        let Some(kind) = kind_of(module, class, has_functions && !is_named) else { continue };
         let made = instances.iter().find(|(_, of)| std::ptr::eq(*of, class)).map(|(name, _)| *name);
         let holder = made.unwrap_or(class.name.as_str());
         // A class that others derive from is served by them.
-        let is_base = classes(module).any(|other| {
-            !std::ptr::eq(other, class) && module.ancestry(other).classes.iter().any(|base| std::ptr::eq(*base, class))
-        });
+        let is_base = bases.contains(&place(class));
         if (is_exported(holder) || is_exported(class.name.as_str())) && (!is_base || made.is_some()) {
             found.push(Toolset { class, kind, holder });
         }
     }
     let others = instances.iter().filter(|(name, _)| exported.is_some_and(|names| names.contains(name)));
     for (name, class) in others {
-        if !found.iter().any(|toolset| std::ptr::eq(toolset.class, *class)) {
+        if !found.iter().any(|toolset| toolset.holder == *name) {
             found.push(Toolset { class, kind: Kind::Methods, holder: name });
         }
     }
@@ -124,7 +136,11 @@ fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolse
     found
 }
 
-fn kind_of(module: &Module<'_>, class: &StmtClassDef) -> Option<Kind> {
+fn place(class: &StmtClassDef) -> usize {
+    class.range.start().to_usize()
+}
+
+fn kind_of(module: &Module<'_>, class: &StmtClassDef, has_functions: bool) -> Option<Kind> {
     // The ancestry is of the binding, which has the lifetime of the module.
     let Some(Binding::Class(class)) = module.bindings.get(class.name.as_str()) else { return None };
     let ancestry = module.ancestry(class);
@@ -143,7 +159,18 @@ fn kind_of(module: &Module<'_>, class: &StmtClassDef) -> Option<Kind> {
     {
         return Some(Kind::Decorated);
     }
-    (class.name.as_str() == "Tools" && ancestry.outside.is_empty()).then_some(Kind::Methods)
+    let is_named_so = class.name.as_str() == "Tools" && ancestry.outside.is_empty();
+    // Others call a class so that helps their functions.
+    (is_named_so && (!has_functions || is_of_open_webui(module, class))).then_some(Kind::Methods)
+}
+
+/// Its tools have settings, or a frontmatter.
+fn is_of_open_webui(module: &Module<'_>, class: &StmtClassDef) -> bool {
+    let inner = class.body.iter().filter_map(Stmt::as_class_def_stmt);
+    let has_valves = inner.into_iter().any(|inner| matches!(inner.name.as_str(), "Valves" | "UserValves"));
+    let keys = ["title:", "author:", "requirements:", "version:"];
+    let lines = || module.docstring.into_iter().flat_map(str::lines).map(str::trim_start);
+    has_valves || lines().any(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
 fn own_methods(class: &StmtClassDef) -> impl Iterator<Item = &StmtFunctionDef> {
@@ -152,14 +179,13 @@ fn own_methods(class: &StmtClassDef) -> impl Iterator<Item = &StmtFunctionDef> {
 
 /// The methods of a class and its ancestors in the file, each as it is inherited.
 fn all_methods<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Vec<&'a StmtFunctionDef> {
-    let mut found: Vec<&'a StmtFunctionDef> = Vec::new();
+    let mut found: HashMap<&'a str, &'a StmtFunctionDef> = HashMap::new();
     for ancestor in &module.ancestry(class).classes {
-        for method in own_methods(ancestor) {
-            found.retain(|other| other.name.as_str() != method.name.as_str());
-            found.push(method);
-        }
+        found.extend(own_methods(ancestor).map(|method| (method.name.as_str(), method)));
     }
-    found
+    let mut methods: Vec<_> = found.into_values().collect();
+    methods.sort_by_key(|method| method.range.start());
+    methods
 }
 
 fn is_public(method: &StmtFunctionDef) -> bool {
@@ -198,6 +224,9 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         _ => Vec::new(),
     };
     for method in methods.iter().filter(|method| !is_property(method)) {
+        if served.len() >= MOST_METHODS {
+            return;
+        }
         let offer = method.decorator_list.iter().find_map(|decorator| offer_of_decorator(module, decorator));
         let is_tool = match kind {
             Kind::Decorated => offer.is_some(),
@@ -210,6 +239,7 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
                 symbol: Some(format!("{holder}.{}", method.name)),
                 offer: offer.unwrap_or_default(),
                 is_bound: !has_decorator(method, &["staticmethod"]),
+                is_of_agno: kind == Kind::Registered,
                 arguments: None,
             });
         }
@@ -224,12 +254,15 @@ fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a 
         name: attribute("name").and_then(text).or(Some(class.name.as_str())),
         description: attribute("description").and_then(text),
         effects: None,
+        needs_approval: false,
+        is_off: false,
+        excluded: None,
         remakes_result: attribute("response_format").is_some(),
         arguments: attribute("args_schema"),
     };
     let arguments =
         attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));
-    Served { function: run, symbol: Some(holder.to_owned()), offer, is_bound: true, arguments }
+    Served { function: run, symbol: Some(holder.to_owned()), offer, is_bound: true, is_of_agno: false, arguments }
 }
 
 /// `name = "x"`, `name: str = "x"`

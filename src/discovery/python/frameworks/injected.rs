@@ -4,8 +4,9 @@
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use ruff_python_parser::parse_expression;
 
-use crate::discovery::python::module::Module;
-use crate::discovery::python::types::elements;
+use crate::discovery::python::module::{Module, Named};
+use crate::discovery::python::public::Served;
+use crate::discovery::python::types::{LONGEST_QUOTED_HINT, elements};
 
 /// The types of what frameworks give, with the packages that they are of.
 const TYPES: [(&str, &[&str]); 10] = [
@@ -28,14 +29,20 @@ const DEEPEST: usize = 8;
 /// Whether a framework gives this parameter.
 pub(in crate::discovery::python) fn is_injected(
     module: &Module<'_>,
-    function: &StmtFunctionDef,
+    served: &Served<'_>,
     parameter: &ParameterWithDefault,
 ) -> bool {
     let name = parameter.parameter.name.as_str();
     is_dunder(name)
-        || AGNO.contains(&name) && is_of_agno(module, function)
+        || served.offer.hides(name)
+        || AGNO.contains(&name) && (served.is_of_agno || is_of_agno(module, served.function))
         || parameter.default().is_some_and(|value| is_dependency(module, value))
         || parameter.parameter.annotation().is_some_and(|hint| is_given(module, hint, DEEPEST))
+}
+
+/// Whether a framework gives what has this type.
+pub(in crate::discovery::python) fn is_given_by_framework(module: &Module<'_>, hint: &Expr) -> bool {
+    is_given(module, hint, DEEPEST)
 }
 
 /// `__user__`, `__event_emitter__`
@@ -54,18 +61,22 @@ fn is_of_agno(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
 fn is_dependency(module: &Module<'_>, value: &Expr) -> bool {
     let Some(full) = value.as_call_expr().and_then(|call| module.outside_name(&call.func)) else { return false };
     let word = full.rsplit('.').next().unwrap_or_default();
-    word == "Depends" || word.starts_with("Current") && package(&full) == "fastmcp"
+    word == "Depends" || package(&full) == "fastmcp" && full.contains(".dependencies.")
 }
 
 fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     match hint {
-        Expr::StringLiteral(text) => {
+        Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
             let parsed = parse_expression(text.value.to_str().trim());
             parsed.is_ok_and(|parsed| is_given(module, parsed.expr(), left))
         }
         Expr::BinOp(either) => is_given(module, &either.left, left) || is_given(module, &either.right, left),
-        Expr::Name(_) | Expr::Attribute(_) => module.outside_name(hint).is_some_and(|full| is_type(&full)),
+        Expr::Name(_) | Expr::Attribute(_) => match module.resolve(hint) {
+            Named::Outside(full) => is_type(&full),
+            Named::Value { value, .. } => is_given(module, value, left), // `Ctx = Context`
+            _ => false,
+        },
         Expr::Subscript(generic) => {
             let word = module.outside_name(&generic.value).unwrap_or_default();
             let parts = elements(&generic.slice);

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
 pub(super) use frontmatter::frontmatter;
-pub(super) use injected::is_injected;
+pub(super) use injected::{is_given_by_framework, is_injected};
 
 use super::fields::{keyword, literal};
 use super::module::{Binding, Module, Named};
@@ -43,6 +43,8 @@ const CONSTRUCTORS: [&str; 4] = ["from_function", "from_defaults", "from_callabl
 const FUNCTION: [&str; 8] = ["func", "fn", "function", "coroutine", "async_fn", "callable", "entrypoint", "f"];
 const NAME: [&str; 2] = ["name", "name_override"];
 const DESCRIPTION: [&str; 2] = ["description", "description_override"];
+const APPROVAL: [&str; 3] = ["needs_approval", "requires_confirmation", "requires_approval"];
+const ENABLED: [&str; 2] = ["enabled", "is_enabled"];
 /// Classes whose instances serve MCP, and have decorators for resources and prompts beside that for tools.
 const SERVERS: [&str; 2] = ["FastMCP", "MCPServer"];
 
@@ -70,6 +72,12 @@ pub(super) struct Offer<'a> {
     name: Option<&'a str>,
     description: Option<&'a str>,
     effects: Option<Effects>,
+    /// Whether a person has to approve each call.
+    needs_approval: bool,
+    /// Whether its author has switched it off.
+    pub(super) is_off: bool,
+    /// Parameters that callers do not see.
+    excluded: Option<&'a Expr>,
     /// Whether the framework makes something else of what the function returns.
     pub(super) remakes_result: bool,
     /// The class whose fields are the arguments.
@@ -110,6 +118,12 @@ impl<'a> Offers<'a> {
 }
 
 impl Offer<'_> {
+    /// Whether callers do not see a parameter.
+    pub(super) fn hides(&self, name: &str) -> bool {
+        let listed = self.excluded.and_then(Expr::as_list_expr);
+        listed.is_some_and(|list| list.elts.iter().filter_map(text).any(|other| other == name))
+    }
+
     /// Says of a described function what the framework was told of it.
     pub(super) fn apply(&self, function: &mut Function) {
         if let Some(name) = self.name.map(tool_name)
@@ -122,8 +136,9 @@ impl Offer<'_> {
             let summary: Vec<&str> = first.split_whitespace().collect();
             (function.summary, function.description) = (Some(summary.join(" ")), Some(text.trim().to_owned()));
         }
-        if let Some(effects) = self.effects {
-            let declared = ToolLayer { effects: Some(Setting::declared(effects)), ..ToolLayer::default() };
+        if self.effects.is_some() || self.needs_approval {
+            let mut declared = ToolLayer { effects: self.effects.map(Setting::declared), ..ToolLayer::default() };
+            declared.policy.requires_approval = self.needs_approval.then(|| Setting::declared(true));
             function.declared = Some(Box::new(declared));
         }
     }
@@ -168,6 +183,13 @@ fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Opti
 
 /// `mcp.add_tool(f)`, `mcp.tool(name="x")(f)`, `StructuredTool.from_function(f, name="x")`, `Tool("x", f, "…")`
 fn offer_of_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<(&'a StmtFunctionDef, Offer<'a>)> {
+    // `mcp.add_tool(Tool.from_function(f))`
+    let inner = || call.arguments.args.first().and_then(Expr::as_call_expr);
+    if maker(module, &call.func).is_some()
+        && let Some(made) = inner().filter(|made| is_class(module, &made.func))
+    {
+        return Some((function_in(module, made)?, told(module, made, &made.arguments)));
+    }
     let function = || function_in(module, call);
     if let Some(inner) = call.func.as_call_expr() {
         maker(module, &inner.func)?;
@@ -227,6 +249,9 @@ fn told<'a>(module: &Module<'a>, call: &'a ExprCall, arguments: &'a Arguments) -
         name: named(&NAME),
         description: named(&DESCRIPTION),
         effects: keyword(call, "annotations").and_then(|hints| effects_of(module, hints)),
+        needs_approval: APPROVAL.iter().any(|name| keyword(call, name).is_some_and(|value| !is_false(value))),
+        is_off: ENABLED.iter().any(|name| keyword(call, name).is_some_and(is_false)),
+        excluded: keyword(call, "exclude_args"),
         remakes_result: keyword(call, "response_format").is_some(),
         arguments: keyword(call, "args_schema"),
     };
@@ -248,21 +273,27 @@ fn tool_name(given: &str) -> String {
     nearest_identifier(given.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
 }
 
+fn is_false(value: &Expr) -> bool {
+    value.as_boolean_literal_expr().is_some_and(|literal| !literal.value)
+}
+
 fn text(value: &Expr) -> Option<&str> {
     value.as_string_literal_expr().map(|literal| literal.value.to_str())
 }
 
 /// The hints of MCP, as a dictionary or as `ToolAnnotations(…)`.
 fn effects_of(module: &Module<'_>, hints: &Expr) -> Option<Effects> {
-    let says = |name: &str| {
-        let value = match hints {
-            Expr::Call(call) => literal(keyword(call, name)?, module),
-            written => literal(written, module)?.get(name).cloned(),
-        };
-        Some(value? == Value::Bool(true))
+    let says = |names: [&str; 2]| {
+        names.iter().any(|name| {
+            let value = match hints {
+                Expr::Call(call) => keyword(call, name).and_then(|value| literal(value, module)),
+                written => literal(written, module).and_then(|all| all.get(name).cloned()),
+            };
+            value == Some(Value::Bool(true))
+        })
     };
-    if says("readOnlyHint").unwrap_or_default() {
+    if says(["readOnlyHint", "read_only_hint"]) {
         return Some(Effects::Pure);
     }
-    says("idempotentHint").unwrap_or_default().then_some(Effects::Idempotent)
+    says(["idempotentHint", "idempotent_hint"]).then_some(Effects::Idempotent)
 }

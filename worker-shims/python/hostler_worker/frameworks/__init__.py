@@ -1,22 +1,31 @@
 """Tools as frameworks make them: the function behind what a decorator left, what the framework would give it, and what it returns
 in the framework's own classes. Imported only where a tool file has imported a framework, or a decorator left no function."""
 
+import sys
+
 from .. import encode
 from ..loading import Function
-from .behind import behind
+from .behind import behind, package_of
 from .calling import calling
 from .injected import given_to
 from .results import READERS
 
+SERVERS = frozenset(("mcp", "fastmcp"))
 encode.readers = READERS
 
 def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""
+    begin = None
+    if not SERVERS.isdisjoint(sys.modules):
+        from .mcp import lifespan_of
+
+        begin = lifespan_of(module)
     for name, made in codes.items():
         value = module.__dict__.get(name)
         if value is None or isinstance(value, type):
             continue
         function = behind(value, made)
         if function is not None:
-            found[name] = Function(name, calling(function, given_to(function, module), value))
+            given = given_to(function, module, package_of(type(value)))
+            found[name] = Function(name, calling(function, given, value, begin))

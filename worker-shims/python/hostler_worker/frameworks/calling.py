@@ -1,30 +1,43 @@
 """What is called for a tool of a framework: its function, with what the framework would give it."""
 
-from .behind import package_of, unwrapped
+from types import FunctionType, MethodType
+
+from ..state import state
+from .behind import package_of
 
 _COROUTINE = 0x80
 
 
-def calling(function, given, value=None):
-    """`given` are the parameters that callers do not give, each with what makes its value. `value` is the framework's own tool."""
+def calling(function, given, value=None, begin=None):
+    """`given` are the parameters that callers do not give, each with what makes its value. `value` is the framework's own tool. `begin`
+    is awaited before each call."""
     complete, read = of_langchain(value)
-    if not given and complete is None and read is None:
+    if not given and complete is None and read is None and begin is None:
         return function
     complete, read = complete or dict, read or _as_it_is
-    code = getattr(unwrapped(function), "__code__", None)
-    if (code is not None and code.co_flags & _COROUTINE) or any(getattr(give, "is_async", False) for give in given.values()):
+    on_loop = begin is not None or any(getattr(give, "is_async", False) for give in given.values())
+    if _is_coroutine_function(function):
         async def call(*args, **kwargs):
             from .giving import giving
 
-            async with giving(given) as values:
-                result = function(*args, **{**complete(kwargs), **values})
-                if hasattr(result, "__await__"):
-                    result = await result
-                elif hasattr(result, "__anext__"):
-                    result = [item async for item in result]
-                elif hasattr(result, "__next__"):
-                    result = list(result)  # while what it was given is open
-                return read(result)
+            async with giving(given, begin) as values:
+                return read(await function(*args, **{**complete(kwargs), **values}))
+    elif on_loop:
+        # The function itself runs where others do: on the main thread, or in one of several.
+        def call(*args, **kwargs):
+            from .giving import giving
+
+            kwargs, gives = complete(kwargs), giving(given, begin)
+            kwargs.update(_run(gives.__aenter__()))
+            try:
+                result = function(*args, **kwargs)
+                result = read(list(result) if hasattr(result, "__next__") else result)  # while what it was given is open
+            except BaseException as error:
+                if not _run(gives.__aexit__(type(error), error, error.__traceback__)):
+                    raise
+                return None
+            _run(gives.__aexit__(None, None, None))
+            return result
     else:
         def call(*args, **kwargs):
             kwargs = complete(kwargs)
@@ -33,6 +46,24 @@ def calling(function, given, value=None):
             return read(function(*args, **kwargs))
     call.__wrapped__ = function
     return call
+
+
+def _is_coroutine_function(function):
+    """Of the function itself: what wraps a coroutine function may be none."""
+    if type(function) is MethodType:
+        function = function.__func__
+    return type(function) is FunctionType and bool(function.__code__.co_flags & _COROUTINE)
+
+
+def _run(coroutine):
+    """On the worker's loop, for a function that does not run there."""
+    from .. import calls
+
+    if not state.several:
+        return calls._run_async(coroutine)
+    import asyncio
+
+    return asyncio.run_coroutine_threadsafe(coroutine, calls._loop).result()
 
 
 def _as_it_is(value):

@@ -27,6 +27,11 @@ class _Dependency:
         self.factory, self.given = factory, given_to(factory, module)
 
     async def __call__(self, stack):
+        if self.factory not in stack.made:
+            stack.made[self.factory] = await self._make(stack)
+        return stack.made[self.factory]
+
+    async def _make(self, stack):
         from contextlib import asynccontextmanager, contextmanager
 
         values = {}

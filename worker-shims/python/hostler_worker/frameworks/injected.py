@@ -11,8 +11,9 @@ _AGNO = frozenset(("agent", "team", "run_context", "session_state", "dependencie
 _DEEPEST = 8
 
 
-def given_to(function, module):
-    """By parameter, a callable that makes its value; a coroutine function where that takes an event loop."""
+def given_to(function, module, package=""):
+    """By parameter, a callable that makes its value; a coroutine function where that takes an event loop. `package` is that of what the
+    framework made of the function, or of its class."""
     inner = unwrapped(function)
     code = getattr(inner, "__code__", None)
     if code is None:
@@ -24,7 +25,7 @@ def given_to(function, module):
     found = {}
     for name in names:
         give = _of_default(defaults.get(name), module) or _of_hint(hints.get(name), name, module, _DEEPEST) \
-            or _of_name(name, function, module)
+            or _of_name(name, module, package)
         if give is _own_default and name in defaults:
             continue
         if give is not None:
@@ -90,7 +91,8 @@ def _of_class(kind, module):
         return lambda: langchain.of_type(kind)
     known = {("agno", "RunContext"): "agno_context", ("pydantic_ai", "RunContext"): "pydantic_ai_context",
              ("autogen_core", "CancellationToken"): "cancellation_token", ("strands", "ToolContext"): "strands_context",
-             ("starlette", "Request"): "nothing", ("fastapi", "Request"): "nothing"}.get((package, name))
+             ("starlette", "Request"): "nothing", ("fastapi", "Request"): "nothing", ("llama_index", "Context"): "nothing",
+             ("workflows", "Context"): "nothing", ("google", "ToolContext"): "nothing", ("livekit", "RunContext"): "nothing"}.get((package, name))
     if known is None:
         return None
     from . import others
@@ -109,18 +111,13 @@ def _of_note(note, name, module):
     return _of_default(note, module)
 
 
-def _of_name(name, function, module):
+def _of_name(name, module, package):
     if len(name) > 4 and name.startswith("__") and name.endswith("__"):
         from . import open_webui
 
-        return open_webui.given(name) or _own_default
-    if name in _AGNO and "agno" in _packages_of(module):
+        return open_webui.given(name, module) or _own_default
+    if name in _AGNO and package == "agno":
         from . import others
 
         return others.of_agno(name)
     return None
-
-
-def _packages_of(module):
-    """Packages whose objects the file has."""
-    return {package_of(value if isinstance(value, type) else type(value)) for value in list(module.__dict__.values())}

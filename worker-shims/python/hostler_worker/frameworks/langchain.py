@@ -66,6 +66,14 @@ class _Settings:
     __getitem__ = __getattr__
 
 
+def _kind_of(note):
+    return note if isinstance(note, type) else type(note)
+
+
+def _is_injected(note):
+    return any(base.__name__ == "InjectedToolArg" for base in _kind_of(note).__mro__)
+
+
 def completing(tool):
     """What makes the arguments of a tool complete by its `args_schema`, where the author wrote one."""
     schema = getattr(tool, "args_schema", None)
@@ -74,9 +82,11 @@ def completing(tool):
     from .. import models
 
     convert = models.converter(schema)
+    given = {name: note for name, field in schema.model_fields.items() for note in field.metadata if _is_injected(note)}
 
     def complete(kwargs):
-        own = {name: value for name, value in kwargs.items() if name in schema.model_fields}
+        own = {name: value for name, value in kwargs.items() if name in schema.model_fields and name not in given}
+        own.update((name, injected(_kind_of(note), note, name)) for name, note in given.items())
         made = convert(own, "arguments")
         return {**kwargs, **{name: getattr(made, name) for name in schema.model_fields}}
 

@@ -13,6 +13,10 @@ _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "
 _LEVEL = {"notice": "info", "critical": "error", "alert": "error", "emergency": "error"}
 
 
+class _NotThere(hostler.HostlerError, AttributeError):
+    """So that `hasattr` and `getattr` with a default work."""
+
+
 def context_of(kind, module):
     """What gives a context. Where the server has a lifespan, that is begun by the first call and ends with the worker."""
     server = _server_of(module)
@@ -20,6 +24,13 @@ def context_of(kind, module):
     if lifespan is None:
         return lambda: Context(server, None, kind)
     return _WithLifespan(server, lifespan, kind)
+
+
+def lifespan_of(module):
+    """What begins the lifespan of a file's server, which its tools rely on whether or not they have a context; None without one."""
+    server = _server_of(module)
+    lifespan = _lifespan_of(server)
+    return lifespan and _WithLifespan(server, lifespan, None).begin
 
 
 def _server_of(module):
@@ -41,17 +52,20 @@ class _WithLifespan:
         self.server, self.lifespan, self.kind = server, lifespan, kind
 
     async def __call__(self, stack):
+        return Context(self.server, await self.begin(), self.kind)
+
+    async def begin(self):
         key = id(self.server)
         if key not in self.begun:
             ready = asyncio.get_running_loop().create_future()
             self.begun[key] = (asyncio.create_task(self._hold(ready)), ready)
+        begun = self.begun[key]
         try:
-            value = await asyncio.shield(self.begun[key][1])
+            return await asyncio.shield(begun[1])
         except BaseException:
-            if self.begun[key][1].done():
+            if begun[1].done() and self.begun.get(key) is begun:
                 del self.begun[key]  # the next call tries again
             raise
-        return Context(self.server, value, self.kind)
 
     async def _hold(self, ready):
         """One task enters and leaves it, as cancel scopes demand."""
@@ -80,7 +94,7 @@ class Context:
         if name.startswith("__"):
             raise AttributeError(name)
         known = sorted(word for word in dir(type(self)) if not word.startswith("_"))
-        raise hostler.HostlerError("the context that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
+        raise _NotThere("the context that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
 
     # What happens
 
@@ -95,6 +109,7 @@ class Context:
 
     def _log(self, text, level, logger_name, extra, fields):
         fields = {**fields, **(extra or {}), **({"logger": logger_name} if logger_name else {})}
+        fields = {name + "_" if name in ("level", "message") else name: value for name, value in fields.items()}
         hostler.log(text if isinstance(text, str) else repr(text), level=_LEVEL.get(level, level), **fields)
 
     async def debug(self, message, *, logger_name=None, extra=None, **fields):
@@ -228,7 +243,7 @@ class _Session:
         if name.startswith("__"):
             raise AttributeError(name)
         known = sorted(word for word in dir(type(self)) if not word.startswith("_"))
-        raise hostler.HostlerError("the session that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
+        raise _NotThere("the session that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
 
 
 class _Said(str):

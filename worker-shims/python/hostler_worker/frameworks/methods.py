@@ -68,7 +68,8 @@ def _calling(holder, name, module, is_whole):
     function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
     if not hasattr(function, "__code__"):
         function = behind(function, None) or function
-    given = given_to(function, module)
+    package = "agno" if any(package_of(base) == "agno" for base in holder.kind.__mro__) else ""
+    given = given_to(function, module, package)
 
     def method(*args, **kwargs):
         instance = holder.get()

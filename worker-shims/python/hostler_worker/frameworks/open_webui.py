@@ -7,7 +7,9 @@ import hostler
 from ..state import state
 
 
-def given(name):
+def given(name, module):
+    if name == "__user__":
+        return lambda: _user(module)
     return _GIVEN.get(name)
 
 
@@ -15,8 +17,12 @@ def _call():
     return (state.params or {}).get("call") or {}
 
 
-def _user():
-    return {"id": hostler.session.id, "name": "user", "email": "", "role": "user", "valves": {}}
+def _user(module):
+    """Its valves are the settings of the tool, in the tool's own class for them."""
+    kind = getattr(getattr(module, "Tools", None), "UserValves", None)
+    fields = getattr(kind, "model_fields", {})
+    valves = kind(**{name: value for name, value in hostler.config.items() if name in fields}) if fields else {}
+    return {"id": hostler.session.id, "name": "user", "email": "", "role": "user", "valves": valves}
 
 
 async def emit(event):
@@ -45,7 +51,6 @@ async def ask(event):
 
 
 _GIVEN = {
-    "__user__": _user,
     "__event_emitter__": lambda: emit,
     "__event_call__": lambda: ask,
     "__metadata__": lambda: {"chat_id": hostler.session.id, "message_id": _call().get("id"), "session_id": hostler.session.id},
