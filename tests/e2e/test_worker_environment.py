@@ -95,7 +95,10 @@ class WorkerEnvironment(unittest.IsolatedAsyncioTestCase):
         self.assertNotIn("", path)
         config = config_file(scratch(self), '[tool.peek.env]\nPYTHONPATH = "/nowhere"\n')
         async with connected(config=config) as hostler:
-            self.assertEqual(await hostler.value("peek_path"), path, "what is imported is what the header says")
+            further = await hostler.value("peek_path")
+        self.assertEqual([part for part in further if part != "/nowhere"], path)
+        installed = next(part for part in path if part.endswith("-packages"))
+        self.assertEqual(further.index("/nowhere") + 1, further.index(installed), "after the standard library, before what is installed")
 
 
 class BuildEnvironment(unittest.IsolatedAsyncioTestCase):
