@@ -17,8 +17,10 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     // Files in a folder win over built-in tools.
     let is_broken = |file: &usize| matches!(files[*file].status, Status::Broken { .. });
     // `my_tool.py` has its name before `my-tool.py`.
-    let is_substituted =
-        |file: &ToolFile| file.path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains('-'));
+    let is_substituted = |file: &ToolFile| {
+        let is_python = matches!(file.kind, Kind::Python | Kind::Internal);
+        is_python && file.path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains('-'))
+    };
     let place = |file: &usize| {
         let file_there = &files[*file];
         (is_broken(file), file_there.kind == Kind::Builtin, is_substituted(file_there), &file_there.path)
