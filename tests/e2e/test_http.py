@@ -116,6 +116,7 @@ class Serving(unittest.TestCase):
 
     def serve(self, *words):
         self.log = open(self.folder / "log", "a+")  # appended to, see harness.connected
+        self.log.truncate(0)  # without what one before it said
         self.addCleanup(self.log.close)
         self.process = subprocess.Popen(
             [HOSTLER, "serve", "--http", "127.0.0.1:0", *words], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
