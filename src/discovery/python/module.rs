@@ -145,7 +145,7 @@ impl<'a> Module<'a> {
             }
             Stmt::Expr(expression) if reach == Reach::Runs => {
                 self.exports.call(&expression.value, &self.lines);
-                self.calls.extend(expression.value.as_call_expr());
+                self.note_calls(&expression.value, reach);
             }
             _ => self.assignment(statement, reach),
         }
@@ -154,24 +154,19 @@ impl<'a> Module<'a> {
     fn assignment(&mut self, statement: &'a Stmt, reach: Reach) {
         match statement {
             Stmt::Assign(assign) => {
-                if reach == Reach::Runs {
-                    self.calls.extend(calls_in(&assign.value));
-                }
+                self.note_calls(&assign.value, reach);
                 for target in &assign.targets {
                     self.assign(target, &assign.value, reach);
                 }
             }
-            Stmt::AnnAssign(assign) if reach == Reach::Runs && assign.value.as_deref().is_some_and(makes_calls) => {
-                self.calls.extend(assign.value.iter().flat_map(|value| calls_in(value)));
-                if let (Some(value), false) = (&assign.value, says_alias(&assign.annotation)) {
-                    self.assign(&assign.target, value, reach);
+            Stmt::AnnAssign(assign) => {
+                let Some(value) = &assign.value else { return };
+                self.note_calls(value, reach);
+                match name_of(&assign.target) {
+                    Some(name) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value)),
+                    _ => self.assign(&assign.target, value, reach),
                 }
             }
-            Stmt::AnnAssign(assign) => match (&assign.value, name_of(&assign.target)) {
-                (Some(value), Some(name)) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value)),
-                (Some(value), _) => self.assign(&assign.target, value, reach),
-                (None, _) => {}
-            },
             Stmt::AugAssign(assign) => {
                 let is_all = name_of(&assign.target) == Some("__all__");
                 if is_all {
@@ -191,6 +186,17 @@ impl<'a> Module<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Keeps the calls of a value: itself, or the items of a list.
+    fn note_calls(&mut self, value: &'a Expr, reach: Reach) {
+        let items = match value {
+            Expr::List(list) => list.elts.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        if reach == Reach::Runs {
+            self.calls.extend(items.iter().filter_map(Expr::as_call_expr));
         }
     }
 
@@ -251,19 +257,6 @@ impl<'a> Module<'a> {
             self.block(&clause.body, reach);
         }
     }
-}
-
-fn makes_calls(value: &Expr) -> bool {
-    calls_in(value).next().is_some()
-}
-
-/// A call, or those of a list.
-fn calls_in(value: &Expr) -> impl Iterator<Item = &ExprCall> {
-    let items = match value {
-        Expr::List(list) => list.elts.as_slice(),
-        single => std::slice::from_ref(single),
-    };
-    items.iter().filter_map(Expr::as_call_expr)
 }
 
 impl<'a> Binding<'a> {

@@ -184,3 +184,9 @@ fn a_deep_alias_is_the_same_in_every_order_of_functions() {
     assert_eq!(found, schemas(&reversed));
     assert!(serde_json::to_string(&found[1].1).unwrap().contains("integer"), "{:?}", found[1]);
 }
+
+#[test]
+fn an_explicit_alias_may_be_made_by_a_call() {
+    let before = "from typing import NewType, TypeAlias\nCount: TypeAlias = NewType('Count', int)";
+    assert_eq!(hint(before, "Count"), json!({"type": "integer"}));
+}
