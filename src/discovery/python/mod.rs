@@ -11,6 +11,7 @@ mod live;
 mod model;
 mod module;
 mod public;
+mod reach;
 mod results;
 mod roles;
 mod schema;

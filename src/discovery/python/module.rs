@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{
-    Alias, CmpOp, ExceptHandler, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom,
+    Alias, ExceptHandler, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom,
 };
 
 use super::classes::Ancestry;
 use super::frameworks::Offers;
 use super::live::{Live, OpenNames};
 use super::public::Exports;
+use super::reach::{Reach, runs_main};
 use super::schema::{Budget, Definitions};
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
@@ -250,7 +251,7 @@ impl<'a> Module<'a> {
     }
 
     fn branch(&mut self, branch: &'a StmtIf, reach: Reach) {
-        self.runs_main |= is_main_guard(&branch.test) && branch.body.iter().any(calls_main);
+        self.runs_main |= runs_main(branch);
         self.block(&branch.body, reach.inside(&branch.test));
         for clause in &branch.elif_else_clauses {
             let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));
@@ -263,58 +264,6 @@ impl<'a> Binding<'a> {
     fn as_function(&self) -> Option<&'a StmtFunctionDef> {
         if let Self::Function(function) = self { Some(function) } else { None }
     }
-}
-
-/// Whether a block runs when a worker imports the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    Runs,
-    /// Under `TYPE_CHECKING`: its types count, its functions do not exist.
-    TypesOnly,
-    /// Under `if __name__ == "__main__"` or `if False`.
-    Never,
-}
-
-impl Reach {
-    fn inside(self, test: &Expr) -> Self {
-        match test {
-            Expr::Name(name) if name.id.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
-            Expr::Attribute(attribute) if attribute.attr.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
-            Expr::BooleanLiteral(literal) if !literal.value => Self::Never,
-            test if is_main_guard(test) => Self::Never,
-            _ => self,
-        }
-    }
-}
-
-/// `__name__ == "__main__"`
-fn is_main_guard(test: &Expr) -> bool {
-    let Some(compare) = test.as_compare_expr() else { return false };
-    let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
-    compare.ops.iter().all(|op| *op == CmpOp::Eq) && sides.any(|side| name_of(side) == Some("__name__"))
-}
-
-/// `main()`, `sys.exit(main())`, `raise SystemExit(asyncio.run(main()))`
-fn calls_main(statement: &Stmt) -> bool {
-    match statement {
-        Stmt::Expr(expression) => leads_to_main(&expression.value),
-        Stmt::Assign(assign) => leads_to_main(&assign.value),
-        Stmt::Raise(raise) => raise.exc.as_deref().is_some_and(leads_to_main),
-        Stmt::Try(attempt) => attempt.body.iter().any(calls_main),
-        _ => false,
-    }
-}
-
-fn leads_to_main(expression: &Expr) -> bool {
-    let mut at = expression;
-    while let Expr::Call(call) = at {
-        if name_of(&call.func) == Some("main") {
-            return true;
-        }
-        let Some(first) = call.arguments.args.first() else { return false };
-        at = first;
-    }
-    false
 }
 
 /// Every import of a file, also inside functions.
