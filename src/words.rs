@@ -1,4 +1,4 @@
-//! Numbers and their nouns, as people read them.
+//! Numbers with their nouns, and summaries, as people read them.
 
 use std::fmt::Display;
 
@@ -8,9 +8,21 @@ pub fn plural<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) ->
     format!("{count} {noun}{end}")
 }
 
+/// The first paragraph of a text, on one line.
+pub fn first_paragraph(text: &str) -> String {
+    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_is_one_line() {
+        assert_eq!(first_paragraph("\n Adds\n  two numbers.\n\nThen more."), "Adds two numbers.");
+        assert_eq!(first_paragraph(""), "");
+    }
 
     #[test]
     fn one_is_singular() {

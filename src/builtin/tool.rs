@@ -28,6 +28,7 @@ use crate::process::{
 };
 use crate::protocol::{HostMethod, TraceContext};
 use crate::threads::blocking;
+use crate::words::first_paragraph;
 use crate::worker::{Ask, HostAccess, Waits};
 
 /// A tool's description of itself.
@@ -156,12 +157,10 @@ pub(super) trait AnyBuiltin: Send + Sync {
 impl<T: Builtin> AnyBuiltin for T {
     fn function(&self) -> Function {
         let About { name, description, declared } = self.about();
-        let summary = description.split("\n\n").next().unwrap_or_default();
-        let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
         Function {
             name,
             symbol: None,
-            summary: Some(summary),
+            summary: Some(first_paragraph(&description)),
             description: Some(description),
             input_schema: SchemaText::of(&input_schema::<T::Params>()),
             output_schema: output_schema::<T::Answer>().as_ref().map(SchemaText::of),

@@ -90,13 +90,13 @@ impl Catalogue {
         let is_empty = entry.file.functions.is_empty() && entry.file.left_out.is_empty() && entry.broken().is_none();
         let helps = || self.files.iter().any(|other| other.file.helpers.contains(path));
         let warnings = entry.file.warnings.iter();
-        let told = warnings.filter(|one| one.rule == "class" || one.rule == "no-tools" && is_empty && !helps());
+        let shown = warnings.filter(|one| one.rule == "class" || one.rule == "no-tools" && is_empty && !helps());
         let row = |one: &Warning| Row {
             status: "not served".to_owned(),
             problem: Some(format!("line {}: {}", one.line, one.reason)),
             ..file_row(entry)
         };
-        told.map(row).collect()
+        shown.map(row).collect()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::config::tool::{Protocol, ToolLayer};
 use crate::config::value::{Word, parse_duration};
 use crate::discovery::{Function, JsonSchema, Role};
 use crate::pep723::is_identifier;
+use crate::words::first_paragraph;
 
 type Schema = Map<String, Value>;
 
@@ -110,12 +111,6 @@ impl Printed {
         });
         Ok(remarks)
     }
-}
-
-/// The first paragraph, on one line.
-fn first_paragraph(text: &str) -> String {
-    let paragraph = text.split("\n\n").next().unwrap_or(text);
-    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn shortened(text: String) -> String {

@@ -62,7 +62,7 @@ fn is_closed<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> bo
         class_keyword(class, "closed").and_then(|value| literal(value, module)) == Some(Value::Bool(true))
     };
     match ancestry.kind {
-        // pydantic drops other keys, unless it is told otherwise.
+        // pydantic drops other keys, unless its configuration says otherwise.
         ClassKind::TypedDict if side == Side::Given => !ancestry.classes.iter().any(|class| admits_further(class)),
         ClassKind::TypedDict => ancestry.classes.iter().any(says_closed),
         ClassKind::NamedTuple => true,

@@ -73,7 +73,7 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
             required.push(Value::String(name.to_owned()));
         }
     }
-    let further = match &function.parameters.kwarg {
+    let mut further = match &function.parameters.kwarg {
         Some(rest) => match unpacked(&mut hints, rest.annotation()) {
             Some(mut options) => {
                 if let Some(Value::Object(named)) = options.remove("properties") {
@@ -88,7 +88,6 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
         },
         None => Value::Bool(false),
     };
-    let mut further = further;
     if function.parameters.kwarg.is_some() && !declared.fields.is_empty() {
         let rest = std::mem::take(&mut declared.fields);
         required.extend(rest.iter().filter(|(_, (_, is_required))| *is_required).map(|(name, _)| name.as_str().into()));
@@ -110,7 +109,7 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
     schema
 }
 
-/// Arguments that a framework is told of by the fields of a class: `@tool(args_schema=Search)`.
+/// Arguments that a class declares by its fields: `@tool(args_schema=Search)`.
 #[derive(Default)]
 struct DeclaredArguments<'a> {
     /// The schema of each, and whether it must be given.
@@ -128,15 +127,19 @@ impl DeclaredArguments<'_> {
 }
 
 fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArguments<'a> {
-    let Some(class) = offer.arguments else { return DeclaredArguments::default() };
-    let Named::Class(class) = module.resolve(class) else { return DeclaredArguments::default() };
+    let Some(Named::Class(class)) = offer.arguments.map(|class| module.resolve(class)) else {
+        return DeclaredArguments::default();
+    };
     let mut hints = Hints::new(module, Side::Validated);
     let mut definition = hints.definition_of(class);
     let required = definition.remove("required").unwrap_or_default();
     let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|other| other == name));
     let Some(Value::Object(fields)) = definition.remove("properties") else { return DeclaredArguments::default() };
     let field = |(name, schema): (String, Value)| match schema {
-        Value::Object(schema) => Some((name.clone(), (schema, is_required(&name)))),
+        Value::Object(schema) => {
+            let is_required = is_required(&name);
+            Some((name, (schema, is_required)))
+        }
         _ => None,
     };
     if !module.budget.spend(fields.len()) {
@@ -158,6 +161,7 @@ struct Property {
     alias: Option<String>,
 }
 
+/// One parameter as an argument.
 fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: Option<&String>) -> Property {
     let mut schema = parameter.parameter.annotation().map(|hint| hints.hint(hint)).unwrap_or_default();
     let noted = parameter.parameter.annotation().and_then(|hint| noted_field(hints.module, hint));

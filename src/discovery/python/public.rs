@@ -108,7 +108,7 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         module.warn(line, "exports", what, "write the names as a list of strings");
     }
     let mut public: Vec<_> = match module.exports.names.clone() {
-        // Whoever marks some functions as tools means no others.
+        // Marked functions are the only tools of their file.
         None if module.offers.are_marked || has_classes => Vec::new(),
         None => {
             let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;

@@ -13,10 +13,10 @@ fn offered(before: &str, decorator: &str) -> (String, String, Option<String>) {
 }
 
 fn own(name: &str) -> (String, String, Option<String>) {
-    told(name, "Own.")
+    described_as(name, "Own.")
 }
 
-fn told(name: &str, text: &str) -> (String, String, Option<String>) {
+fn described_as(name: &str, text: &str) -> (String, String, Option<String>) {
     (name.to_owned(), "f".to_owned(), Some(text.to_owned()))
 }
 
@@ -29,14 +29,14 @@ fn a_decorator_says_what_a_tool_is_called() {
         (SERVER, "@mcp.tool", own("f")),
         (SERVER, "@mcp.tool()", own("f")),
         (SERVER, "@mcp.tool('search')", own("search")),
-        (SERVER, "@mcp.tool(name='search', description='Other.')", told("search", "Other.")),
+        (SERVER, "@mcp.tool(name='search', description='Other.')", described_as("search", "Other.")),
         (SERVER, "@mcp.tool(name=NAME)", own("f")),
         ("from server import mcp", "@mcp.tool(name='a')", own("a")),
         (LANGCHAIN, "@t('search-x', return_direct=True)", own("search_x")),
         ("from langchain.tools import *", "@tool('a')", own("a")),
-        (AGENTS, "@function_tool(name_override='a', description_override='b')", told("a", "b")),
+        (AGENTS, "@function_tool(name_override='a', description_override='b')", described_as("a", "b")),
         ("from smolagents import tool", "@tool", own("f")),
-        ("from agno.tools import tool", "@tool(name='a', description='b\\n   c')", told("a", "b\n   c")),
+        ("from agno.tools import tool", "@tool(name='a', description='b\\n   c')", described_as("a", "b\n   c")),
         ("from crewai.tools import tool", "@tool('Name of my tool!')", own("Name_of_my_tool")),
         ("from pydantic_ai import Agent\nagent = Agent('m')", "@agent.tool_plain", own("f")),
     ] {
@@ -60,8 +60,8 @@ fn calls_make_tools_too() {
         (SERVER, "mcp.tool(name='a')(f)", own("a")),
         (LANGCHAIN, "t = StructuredTool.from_function(func=f, name='a')", own("a")),
         (LANGCHAIN, "ts = [StructuredTool.from_function(f, name='a')]", own("a")),
-        (LANGCHAIN, "t = Tool('a', f, 'b')", told("a", "b")),
-        ("from autogen_core.tools import FunctionTool", "t = FunctionTool(f, 'b', name='a')", told("a", "b")),
+        (LANGCHAIN, "t = Tool('a', f, 'b')", described_as("a", "b")),
+        ("from autogen_core.tools import FunctionTool", "t = FunctionTool(f, 'b', name='a')", described_as("a", "b")),
         ("from llama_index.core.tools import FunctionTool", "FunctionTool.from_defaults(fn=f)", own("f")),
     ] {
         let found = function(&format!("{before}\ndef f(x: int):\n    'Own.'\ndef helper(): ...\n{call}\n"));

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
 use serde_json::{Map, Value, json};
 
-use super::{Offer, offer_of_decorator, text};
+use super::{Offer, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
 use crate::discovery::python::fields::literal;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
@@ -140,13 +140,10 @@ fn place(class: &StmtClassDef) -> usize {
     class.range.start().to_usize()
 }
 
-fn kind_of(module: &Module<'_>, class: &StmtClassDef, has_functions: bool) -> Option<Kind> {
-    // The ancestry is of the binding, which has the lifetime of the module.
-    let Some(Binding::Class(class)) = module.bindings.get(class.name.as_str()) else { return None };
+fn kind_of<'a>(module: &Module<'a>, class: &'a StmtClassDef, has_functions: bool) -> Option<Kind> {
     let ancestry = module.ancestry(class);
     for base in &ancestry.outside {
-        let (package, word) = (base.split('.').next().unwrap_or_default(), base.rsplit('.').next().unwrap_or_default());
-        match (package, word) {
+        match (package(base), last_name(base)) {
             ("langchain" | "langchain_core" | "langchain_community" | "crewai" | "crewai_tools", "BaseTool") => {
                 return Some(Kind::One(&["_run", "_arun"]));
             }
@@ -160,7 +157,7 @@ fn kind_of(module: &Module<'_>, class: &StmtClassDef, has_functions: bool) -> Op
         return Some(Kind::Decorated);
     }
     let is_named_so = class.name.as_str() == "Tools" && ancestry.outside.is_empty();
-    // Others call a class so that helps their functions.
+    // In other files, a class of this name helps the functions.
     (is_named_so && (!has_functions || is_of_open_webui(module, class))).then_some(Kind::Methods)
 }
 
@@ -253,12 +250,9 @@ fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a 
     let offer = Offer {
         name: attribute("name").and_then(text).or(Some(class.name.as_str())),
         description: attribute("description").and_then(text),
-        effects: None,
-        needs_approval: false,
-        is_off: false,
-        excluded: None,
         remakes_result: attribute("response_format").is_some(),
         arguments: attribute("args_schema"),
+        ..Offer::default()
     };
     let arguments =
         attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));

@@ -4,6 +4,7 @@
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use ruff_python_parser::parse_expression;
 
+use super::{last_name, package};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::public::Served;
 use crate::discovery::python::types::{LONGEST_QUOTED_HINT, elements};
@@ -60,8 +61,7 @@ fn is_of_agno(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
 /// `Depends(connect)`, `CurrentContext()`
 fn is_dependency(module: &Module<'_>, value: &Expr) -> bool {
     let Some(full) = value.as_call_expr().and_then(|call| module.outside_name(&call.func)) else { return false };
-    let word = full.rsplit('.').next().unwrap_or_default();
-    word == "Depends" || package(&full) == "fastmcp" && full.contains(".dependencies.")
+    last_name(&full) == "Depends" || package(&full) == "fastmcp" && full.contains(".dependencies.")
 }
 
 fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
@@ -80,9 +80,9 @@ fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
         Expr::Subscript(generic) => {
             let word = module.outside_name(&generic.value).unwrap_or_default();
             let parts = elements(&generic.slice);
-            match word.rsplit('.').next() {
-                Some("Optional" | "Union") => parts.iter().any(|part| is_given(module, part, left)),
-                Some("Annotated") => parts.split_first().is_some_and(|(first, notes)| {
+            match last_name(&word) {
+                "Optional" | "Union" => parts.iter().any(|part| is_given(module, part, left)),
+                "Annotated" => parts.split_first().is_some_and(|(first, notes)| {
                     notes.iter().any(|note| is_note(module, note)) || is_given(module, first, left)
                 }),
                 _ => is_type(&word),
@@ -96,15 +96,10 @@ fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
 fn is_note(module: &Module<'_>, note: &Expr) -> bool {
     let called = note.as_call_expr().map_or(note, |call| &call.func);
     let full = module.outside_name(called).unwrap_or_default();
-    let word = full.rsplit('.').next().unwrap_or_default();
+    let word = last_name(&full);
     word.starts_with("Injected") || matches!(word, "Depends" | "Resolve")
 }
 
 fn is_type(full: &str) -> bool {
-    let word = full.rsplit('.').next().unwrap_or_default();
-    TYPES.iter().any(|(name, packages)| *name == word && packages.contains(&package(full)))
-}
-
-fn package(full: &str) -> &str {
-    full.split('.').next().unwrap_or_default()
+    TYPES.iter().any(|(name, packages)| *name == last_name(full) && packages.contains(&package(full)))
 }

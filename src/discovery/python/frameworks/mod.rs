@@ -1,5 +1,5 @@
-//! Functions that a framework makes tools: `@mcp.tool`, `@function_tool("search")`, `StructuredTool.from_function(f)`. What its
-//! decorator or call is told counts as if the function said it. Frameworks are known by the words that they share, not one by one:
+//! Functions that a framework makes tools: `@mcp.tool`, `@function_tool("search")`, `StructuredTool.from_function(f)`. The arguments of
+//! the decorator or call take precedence over the function. Frameworks are recognised by the words that they share, not one by one:
 //! most call their decorator `tool`, and its arguments `name` and `description`.
 
 mod classes;
@@ -8,7 +8,7 @@ mod injected;
 
 use std::collections::HashMap;
 
-use ruff_python_ast::{Arguments, Decorator, Expr, ExprCall, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 use serde_json::Value;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
@@ -21,6 +21,7 @@ use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::Function;
 use crate::pep723::nearest_identifier;
+use crate::words::first_paragraph;
 
 /// The last names of decorators and functions that make a tool of a function.
 const MAKERS: [&str; 11] = [
@@ -66,7 +67,7 @@ pub(super) enum Content {
     Any,
 }
 
-/// What a framework is told of one tool.
+/// The arguments of a decorator or call that makes one tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Offer<'a> {
     name: Option<&'a str>,
@@ -124,7 +125,7 @@ impl Offer<'_> {
         listed.is_some_and(|list| list.elts.iter().filter_map(text).any(|other| other == name))
     }
 
-    /// Says of a described function what the framework was told of it.
+    /// Applies the arguments to a described function.
     pub(super) fn apply(&self, function: &mut Function) {
         if let Some(name) = self.name.map(tool_name)
             && name != function.name
@@ -132,9 +133,7 @@ impl Offer<'_> {
             function.symbol = Some(std::mem::replace(&mut function.name, name));
         }
         if let Some(text) = self.description {
-            let first = text.trim().split("\n\n").next().unwrap_or_default();
-            let summary: Vec<&str> = first.split_whitespace().collect();
-            (function.summary, function.description) = (Some(summary.join(" ")), Some(text.trim().to_owned()));
+            (function.summary, function.description) = (Some(first_paragraph(text)), Some(text.trim().to_owned()));
         }
         if self.effects.is_some() || self.needs_approval {
             let mut declared = ToolLayer { effects: self.effects.map(Setting::declared), ..ToolLayer::default() };
@@ -159,11 +158,12 @@ pub(super) fn server_word<'e>(module: &Module<'_>, called: &'e Expr) -> Option<&
 
 /// What the worker makes of results of a class, by its full name.
 pub(super) fn content(full: &str) -> Option<Content> {
-    let (package, rest) = full.split_once('.')?;
-    let word = rest.rsplit('.').next().filter(|_| PACKAGES_OF_CONTENT.contains(&package))?;
+    if !PACKAGES_OF_CONTENT.contains(&package(full)) {
+        return None;
+    }
     let forms: [(&[&str], Content); 4] =
         [(&TEXTS, Content::Text), (&FILES, Content::File), (&LINKS, Content::Link), (&WHOLE, Content::Any)];
-    forms.iter().find(|(words, _)| words.contains(&word)).map(|(_, content)| *content)
+    forms.iter().find(|(words, _)| words.contains(&last_name(full))).map(|(_, content)| *content)
 }
 
 fn has_role(module: &Module<'_>, decorator: &Decorator) -> bool {
@@ -178,7 +178,7 @@ fn place(function: &StmtFunctionDef) -> usize {
 fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Option<Offer<'a>> {
     let call = decorator.expression.as_call_expr();
     maker(module, call.map_or(&decorator.expression, |call| &call.func))?;
-    Some(call.map_or_else(Offer::default, |call| told(module, call, &call.arguments)))
+    Some(call.map_or_else(Offer::default, |call| read_offer(module, call)))
 }
 
 /// `mcp.add_tool(f)`, `mcp.tool(name="x")(f)`, `StructuredTool.from_function(f, name="x")`, `Tool("x", f, "…")`
@@ -188,15 +188,15 @@ fn offer_of_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<(&'a Stm
     if maker(module, &call.func).is_some()
         && let Some(made) = inner().filter(|made| is_class(module, &made.func))
     {
-        return Some((function_in(module, made)?, told(module, made, &made.arguments)));
+        return Some((function_in(module, made)?, read_offer(module, made)));
     }
     let function = || function_in(module, call);
     if let Some(inner) = call.func.as_call_expr() {
         maker(module, &inner.func)?;
-        return Some((function()?, told(module, inner, &inner.arguments)));
+        return Some((function()?, read_offer(module, inner)));
     }
     let makes_one = maker(module, &call.func).is_some() || is_class(module, &call.func);
-    makes_one.then(|| Some((function()?, told(module, call, &call.arguments))))?
+    makes_one.then(|| Some((function()?, read_offer(module, call))))?
 }
 
 /// `StructuredTool.from_function`, `FunctionTool`
@@ -205,7 +205,7 @@ fn is_class(module: &Module<'_>, called: &Expr) -> bool {
         Some(method) if CONSTRUCTORS.contains(&method.attr.as_str()) => &method.value,
         _ => called,
     };
-    module.outside_name(class).and_then(last_of).is_some_and(|word| CLASSES.contains(&word.as_str()))
+    module.outside_name(class).is_some_and(|full| CLASSES.contains(&last_name(&full)))
 }
 
 /// The word by which a decorator or a function makes tools, unless this file defines it.
@@ -217,15 +217,20 @@ fn maker(module: &Module<'_>, called: &Expr) -> Option<String> {
 fn word_of(module: &Module<'_>, expression: &Expr) -> Option<String> {
     match module.resolve(expression) {
         Named::Outside(full) if full.starts_with("builtins.") && module.star_imports.is_empty() => None,
-        Named::Outside(full) => last_of(full),
+        Named::Outside(full) => Some(last_name(&full).to_owned()),
         Named::Class(_) => None,
         Named::Value { .. } | Named::Nothing => expression.as_attribute_expr().map(|it| it.attr.to_string()),
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "what resolving a name gives")]
-fn last_of(full: String) -> Option<String> {
-    full.rsplit('.').next().map(str::to_owned)
+/// `tool` of `langchain_core.tools.tool`
+fn last_name(full: &str) -> &str {
+    full.rsplit('.').next().unwrap_or_default()
+}
+
+/// `langchain_core` of `langchain_core.tools.tool`
+fn package(full: &str) -> &str {
+    full.split('.').next().unwrap_or_default()
 }
 
 /// The function of this file among the arguments of a call.
@@ -241,9 +246,9 @@ fn function_named<'a>(module: &Module<'a>, value: &Expr) -> Option<&'a StmtFunct
     }
 }
 
-/// What the arguments of a decorator or a call say of the tool. Of texts without a name, the first is the tool's name unless the
-/// function came before it, and the next one its description.
-fn told<'a>(module: &Module<'a>, call: &'a ExprCall, arguments: &'a Arguments) -> Offer<'a> {
+/// Reads the arguments of a decorator or a call. The first positional string is the tool's name, unless the function precedes it; the
+/// next one is its description.
+fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
     let named = |names: &[&str]| names.iter().find_map(|name| text(keyword(call, name)?));
     let mut offer = Offer {
         name: named(&NAME),
@@ -256,7 +261,7 @@ fn told<'a>(module: &Module<'a>, call: &'a ExprCall, arguments: &'a Arguments) -
         arguments: keyword(call, "args_schema"),
     };
     let mut is_name = true;
-    for argument in &arguments.args {
+    for argument in &call.arguments.args {
         match text(argument) {
             Some(text) if is_name => drop(offer.name.get_or_insert(text)),
             Some(text) => drop(offer.description.get_or_insert(text)),
