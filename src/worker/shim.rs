@@ -31,6 +31,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/forms.py"),
     carried!("hostler_worker/frameworks/__init__.py"),
     carried!("hostler_worker/frameworks/behind.py"),
+    carried!("hostler_worker/frameworks/call.py"),
     carried!("hostler_worker/frameworks/calling.py"),
     carried!("hostler_worker/frameworks/dependencies.py"),
     carried!("hostler_worker/frameworks/giving.py"),

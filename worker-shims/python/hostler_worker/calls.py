@@ -44,10 +44,8 @@ def run(id, params, function, kwargs):
             value = invoke(function, plan, kwargs)
             if type(value) in UNFINISHED:
                 value = _finish(value)
-            if type(value) is bytes:
-                value = typed(function, value)
-            elif function.cut is not None:
-                value = function.cut(value)
+            if type(value) is bytes or function.cut is not None:
+                value = declared(function, value)
         finally:
             # Until this line a cancellation may still raise, and does so inside the outer try. It
             # raises once a call, so not again in the clauses below.
@@ -74,10 +72,13 @@ def invoke(function, plan, kwargs):
     return function.call(**kwargs) if plan is None else function.call_converted(kwargs)
 
 
-def typed(function, data):
+def declared(function, value):
+    """A value in the form that the function's annotation declares: bytes as a file, a model without what a subclass adds."""
+    if function.cut is not None:
+        return function.cut(value)
     from .files import typed
 
-    return typed(function.call, data)
+    return typed(function.call, value)
 
 
 def cancelled(id, error=None):

@@ -79,20 +79,6 @@ def plan_of(function, namespace):
     return _make(inner, code, positional, wanted, described, getattr(inner, "__globals__", namespace))
 
 
-def returned(function):
-    """What cuts its results to the pydantic models that it declares."""
-    inner = function
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
-    hint = annotations_of(inner).get("return")
-    if hint is None:
-        return None
-    from .models import cutting
-    from .types import Builder
-
-    return cutting(Builder(getattr(inner, "__globals__", {})).resolve(hint))
-
-
 def _described(inner, code):
     """Parameters whose default is pydantic's `Field(...)`: it describes them, and holds what they are if not given."""
     defaults = inner.__defaults__ or ()
@@ -104,8 +90,11 @@ def _make(inner, code, positional, wanted, described, namespace):
     from .types import Builder
 
     builder = Builder(namespace)
-    aliases = {alias: name for name, note in {**_notes(wanted, builder), **described}.items() for alias in (_alias_of(note),) if alias}
-    described = {**described, **_noted(wanted, builder, inner, code)}
+    notes = _notes(wanted, builder)
+    aliases = {_alias_of(note): name for name, note in {**notes, **described}.items() if _alias_of(note)}
+    have_default = {*code.co_varnames[code.co_argcount - len(inner.__defaults__ or ()):code.co_argcount], *(inner.__kwdefaults__ or {})}
+    # `Annotated[int, Field(default=5)]`
+    described.update((name, note) for name, note in notes.items() if name not in have_default and not note.is_required())
     count = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[:count]
     keyword = code.co_varnames[count + bool(code.co_flags & 0x4)] if code.co_flags & 0x8 else None
@@ -151,13 +140,6 @@ def _notes(wanted, builder):
 def _alias_of(note):
     alias = getattr(note, "validation_alias", None) or getattr(note, "alias", None)
     return alias if isinstance(alias, str) else None
-
-
-def _noted(wanted, builder, inner, code):
-    """Parameters without a default, whose note has one: `Annotated[int, Field(default=5)]`."""
-    own = code.co_varnames[code.co_argcount - len(inner.__defaults__ or ()):code.co_argcount]
-    have = {*own, *(inner.__kwdefaults__ or {})}
-    return {name: note for name, note in _notes(wanted, builder).items() if name not in have and not note.is_required()}
 
 
 def _or_none(convert):

@@ -46,12 +46,12 @@ class Function:
 
             try:
                 self._plan = plan_of(self.call, sys.modules[state.module_name].__dict__)
-                if "pydantic" in sys.modules:
-                    from .convert import returned
-
-                    self.cut = returned(self.call)
             except Exception:
                 self._plan = None  # annotations that fail to be read: arguments pass as they come
+            if "pydantic" in sys.modules:
+                from .models import cut_of
+
+                self.cut = cut_of(self.call)
             self._planned = True
         return self._plan
 
@@ -86,9 +86,9 @@ def load(path, source=None):
 
 
 def _take_python_path():
-    """What `-I` ignores. Behind the standard library, which the shim goes on importing, and before installed packages."""
+    """`-I` ignores the variable. Its folders come after the standard library, which the shim imports from, and before packages."""
     listed = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    # A relative one would be below wherever the client works.
+    # A relative folder would be below the client's working directory.
     folders = [folder for folder in listed if os.path.isabs(folder) and folder not in sys.path]
     if folders:
         place = next((place for place, known in enumerate(sys.path) if known.endswith("-packages")), len(sys.path))

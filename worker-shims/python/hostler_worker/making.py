@@ -31,10 +31,8 @@ def _plain(call, go_on):
             value = calls.invoke(call.function, call.function.plan, call.kwargs)
             if type(value) in calls.UNFINISHED and type(value) not in (calls.COROUTINE, calls.ASYNC_GENERATOR):
                 value = list(value)
-            if type(value) is bytes:
-                value = calls.typed(call.function, value)
-            elif call.function.cut is not None:
-                value = call.function.cut(value)
+            if type(value) is bytes or call.function.cut is not None:
+                value = calls.declared(call.function, value)
         finally:
             call.leave()
     except Cancelled as error:
@@ -72,10 +70,8 @@ async def _awaited(call, value):
             if value is None:
                 value = calls.invoke(call.function, call.function.plan, call.kwargs)
             value = await (value if type(value) is calls.COROUTINE else calls.collect(value))
-            if type(value) is bytes:
-                value = calls.typed(call.function, value)
-            elif call.function.cut is not None:
-                value = call.function.cut(value)
+            if type(value) is bytes or call.function.cut is not None:
+                value = calls.declared(call.function, value)
         finally:
             call.task = None
     except Cancelled as error:

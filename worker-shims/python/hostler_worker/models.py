@@ -30,9 +30,24 @@ def adapted(hint):
     return _converter(str(getattr(hint, "__name__", hint)), adapter.validate_python)
 
 
+def cut_of(function):
+    """What removes from results the fields that a subclass adds to the declared model, as pydantic does; None where no model is
+    declared."""
+    from .convert import annotations_of
+    from .types import Builder
+
+    inner = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    try:
+        hint = annotations_of(inner).get("return")
+        return None if hint is None else cutting(Builder(getattr(inner, "__globals__", {})).resolve(hint))
+    except Exception:
+        return None  # an annotation that fails to be read
+
+
 def cutting(hint):
-    """What cuts results to the models that an annotation declares, as pydantic does: what a subclass has more is not told. None where
-    it declares none."""
+    """The same for one annotation."""
     args = getattr(hint, "__args__", ())
     origin = getattr(hint, "__origin__", None)
     if isinstance(hint, type) and hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields"):

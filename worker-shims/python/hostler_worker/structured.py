@@ -49,17 +49,20 @@ def _dataclass(cls, builder):
     required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
 
+    return _from_fields(cls, hints, [*fields, *initial], required)
+
+
+def _from_fields(cls, converters, fields, required):
     def convert(value, path):
         if isinstance(value, cls):
             return value
-        _need_object(value, path)
-        for name in value:
-            if name not in fields and name not in initial:
+        for name in _need_object(value, path):
+            if name not in fields:
                 raise Mismatch("%s.%s" % (path, name), "one of the fields " + ", ".join(fields), shown=False)
         for name in required:
             if name not in value:
                 raise Mismatch("%s.%s" % (path, name), "a value: it is required", shown=False)
-        return _construct(cls, _each(value, hints, path), path, value)
+        return _construct(cls, _each(value, converters, path), path, value)
 
     return convert
 
@@ -79,7 +82,7 @@ def _typed_dict(cls, builder):
 
 def admits_further(cls):
     """Whether a typed dictionary may have other keys: it says so, or is configured for pydantic."""
-    further = getattr(cls, "__extra_items__", None)  # typing_extensions has a mark there where there are none
+    further = getattr(cls, "__extra_items__", None)  # typing_extensions has a marker there for no further keys
     return further is not None and "NoExtraItems" not in repr(further) or hasattr(cls, "__pydantic_config__")
 
 
@@ -96,18 +99,7 @@ def _attrs(cls, builder):
     converters = {name: hints.get(field.name) for name, field in fields.items()}
     required = [name for name, field in fields.items() if repr(field.default) == "NOTHING"]
 
-    def convert(value, path):
-        if isinstance(value, cls):
-            return value
-        for name in _need_object(value, path):
-            if name not in fields:
-                raise Mismatch("%s.%s" % (path, name), "one of the fields " + ", ".join(fields), shown=False)
-        for name in required:
-            if name not in value:
-                raise Mismatch("%s.%s" % (path, name), "a value: it is required", shown=False)
-        return _construct(cls, _each(value, converters, path), path, value)
-
-    return convert
+    return _from_fields(cls, converters, list(fields), required)
 
 
 def _struct(cls):

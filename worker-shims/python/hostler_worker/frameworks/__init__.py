@@ -13,6 +13,7 @@ from .results import READERS
 SERVERS = frozenset(("mcp", "fastmcp"))
 encode.readers = READERS
 
+
 def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""

@@ -1,12 +1,8 @@
-"""What LangChain gives to its tools, and what its tools say of their arguments and results."""
+"""What LangChain gives to its tools, and how its tools declare arguments and results."""
 
 import hostler
 
-from ..state import state
-
-
-def _call_id():
-    return ((state.params or {}).get("call") or {}).get("id") or ""
+from .call import Settings, call_id
 
 
 def of_type(kind):
@@ -19,8 +15,8 @@ def of_type(kind):
 
 
 def _runtime(kind):
-    values = {"state": {}, "context": _Settings(), "config": {"configurable": dict(hostler.config)}, "store": _store(),
-              "stream_writer": lambda part: hostler.log(str(part)), "tool_call_id": _call_id()}
+    values = {"state": {}, "context": Settings(), "config": {"configurable": dict(hostler.config)}, "store": _store(),
+              "stream_writer": lambda part: hostler.log(str(part)), "tool_call_id": call_id()}
     known = getattr(kind, "__dataclass_fields__", values)
     return kind(**{name: value for name, value in values.items() if name in known})
 
@@ -29,7 +25,7 @@ def injected(kind, note, name):
     """By the class of the note: `InjectedToolCallId`, `InjectedState("messages")`, `InjectedStore`, and `InjectedToolArg` itself, which the
     settings of the tool give by the parameter's name."""
     if kind.__name__ == "InjectedToolCallId":
-        return _call_id()
+        return call_id()
     if kind.__name__ == "InjectedStore":
         return _store()
     if name in hostler.config:
@@ -52,18 +48,6 @@ def _store():
             return None
         _kept.append(InMemoryStore())
     return _kept[0]
-
-
-class _Settings:
-    """`[tool.NAME.config]` by attributes."""
-
-    def __getattr__(self, name):
-        try:
-            return hostler.config[name]
-        except KeyError:
-            raise AttributeError("`%s` is not set under `[tool.NAME.config]`" % name) from None
-
-    __getitem__ = __getattr__
 
 
 def _kind_of(note):

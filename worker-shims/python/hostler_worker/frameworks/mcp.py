@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import hostler
 
-from ..state import state
 from .behind import package_of
+from .call import call_id
 
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _LEVEL = {"notice": "info", "critical": "error", "alert": "error", "emergency": "error"}
@@ -145,11 +145,11 @@ class Context:
         found = await asyncio.to_thread(hostler.roots)
         return [SimpleNamespace(uri=root.uri, name=root.name) for root in found]
 
-    # Who and where
+    # The call and its session
 
     @property
     def request_id(self):
-        return ((state.params or {}).get("call") or {}).get("id") or ""
+        return call_id()
 
     @property
     def session_id(self):

@@ -86,6 +86,9 @@ def _calling(holder, name, module, is_whole):
     return calling(method, given)
 
 
+_valves = {}  # the settings that each instance was given last; instances live as long as the worker
+
+
 def _fill_valves(instance):
     """Open WebUI: the settings of a tool are the fields of its class `Valves`."""
     valves = getattr(type(instance), "Valves", None)
@@ -93,6 +96,6 @@ def _fill_valves(instance):
     if fields is None:
         return
     given = {name: value for name, value in hostler.config.items() if name in fields}
-    if getattr(instance, "_hostler_valves", None) != given:
+    if _valves.get(id(instance)) != given:
         instance.valves = valves(**given)
-        instance._hostler_valves = given
+        _valves[id(instance)] = given

@@ -4,17 +4,13 @@ import asyncio
 
 import hostler
 
-from ..state import state
+from .call import call_id
 
 
 def given(name, module):
     if name == "__user__":
         return lambda: _user(module)
     return _GIVEN.get(name)
-
-
-def _call():
-    return (state.params or {}).get("call") or {}
 
 
 def _user(module):
@@ -53,12 +49,12 @@ async def ask(event):
 _GIVEN = {
     "__event_emitter__": lambda: emit,
     "__event_call__": lambda: ask,
-    "__metadata__": lambda: {"chat_id": hostler.session.id, "message_id": _call().get("id"), "session_id": hostler.session.id},
+    "__metadata__": lambda: {"chat_id": hostler.session.id, "message_id": call_id(), "session_id": hostler.session.id},
     "__messages__": list,
     "__files__": list,
     "__chat_id__": lambda: hostler.session.id,
     "__session_id__": lambda: hostler.session.id,
-    "__message_id__": lambda: _call().get("id"),
+    "__message_id__": call_id,
     "__model__": dict,
     "__request__": lambda: None,
     "__oauth_token__": lambda: None,

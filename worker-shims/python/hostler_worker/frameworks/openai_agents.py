@@ -1,14 +1,13 @@
 """What openai-agents gives to its tools: a context whose `context` is the tool's settings."""
 
 from ..state import state
-from .langchain import _Settings
+from .call import Settings, call_id
 
 
 def context(kind):
-    values = {"context": _Settings()}
+    values = {"context": Settings()}
     if kind.__name__ == "ToolContext":
-        call = (state.params or {}).get("call") or {}
-        values |= {"tool_name": (state.params or {}).get("function", ""), "tool_call_id": call.get("id") or "", "tool_arguments": "{}"}
+        values |= {"tool_name": (state.params or {}).get("function", ""), "tool_call_id": call_id(), "tool_arguments": "{}"}
     try:
         return kind(**values)
     except Exception:  # of a release that takes others, or does not fit the client library beside it

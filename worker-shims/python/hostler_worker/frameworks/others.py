@@ -2,19 +2,15 @@
 
 import hostler
 
-from ..state import state
+from .call import Settings, call_id
 
 
 def nothing(_kind):
     return None
 
 
-def _call_id():
-    return ((state.params or {}).get("call") or {}).get("id") or ""
-
-
 def agno_context(kind):
-    return kind(run_id=_call_id(), session_id=hostler.session.id, session_state=_agno_state(), dependencies=dict(hostler.config))
+    return kind(run_id=call_id(), session_id=hostler.session.id, session_state=_agno_state(), dependencies=dict(hostler.config))
 
 
 def _agno_state():
@@ -37,10 +33,8 @@ def of_agno(name):
 
 
 def pydantic_ai_context(kind):
-    from .langchain import _Settings
-
     fields = kind.__dataclass_fields__
-    values = {"deps": _Settings(), "model": None, "usage": None, "prompt": None, "tool_call_id": _call_id()}
+    values = {"deps": Settings(), "model": None, "usage": None, "prompt": None, "tool_call_id": call_id()}
     return kind(**{name: value for name, value in values.items() if name in fields})
 
 
@@ -49,4 +43,4 @@ def cancellation_token(kind):
 
 
 def strands_context(kind):
-    return kind(tool_use={"toolUseId": _call_id(), "name": "", "input": {}}, agent=None, invocation_state=dict(hostler.config))
+    return kind(tool_use={"toolUseId": call_id(), "name": "", "input": {}}, agent=None, invocation_state=dict(hostler.config))
