@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::de::DeValue;
+
 use super::Environment;
 use super::environment::from_file;
-use super::origin::Setting;
+use super::origin::{Diagnosis, Setting};
 use super::section::Section;
+use super::value::FromToml;
 
 /// What a Python file needs, by `[tool.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,12 +21,24 @@ pub struct Needs {
     pub python_path: Option<Setting<Vec<PathBuf>>>,
 }
 
+/// Folders for a variable that separates them by colons.
+fn folders(value: &DeValue<'_>) -> Result<Vec<PathBuf>, Diagnosis> {
+    let folders = Vec::<PathBuf>::from_toml(value)?;
+    match folders.iter().find(|folder| folder.to_string_lossy().contains(':')) {
+        Some(folder) => {
+            let what = format!("{} contains `:`, which separates the folders of PYTHONPATH", folder.display());
+            Err(Diagnosis::new(what, "rename the folder, or link to it under another name"))
+        }
+        None => Ok(folders),
+    }
+}
+
 impl Needs {
     pub(super) fn read(section: &Section<'_>) -> Self {
         Self {
             dependencies: section.take("dependencies"),
             requires_python: section.take("requires-python"),
-            python_path: section.take("python_path"),
+            python_path: section.take_as("python_path", folders),
         }
     }
 

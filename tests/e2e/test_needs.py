@@ -1,0 +1,78 @@
+"""What the operator says that a file needs: packages, interpreters, folders of modules."""
+
+import asyncio
+import json
+import os
+import unittest
+
+from harness import PATIENCE, config_file, connected, environment, run, scratch, write_tool
+
+USES = "import further\n\ndef f() -> int:\n    return further.VALUE\n"
+
+
+class Needs(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        self.tools = self.folder / "tools"
+        for number in (1, 2):
+            place = self.folder / f"lib{number}"
+            place.mkdir()
+            (place / "further.py").write_text(f"VALUE = {number}\n")
+
+    def outcome(self, config):
+        done = run("call", "--json", "a.f", "--tools", self.tools, "--config", config, env=environment(), cwd=self.folder)
+        return json.loads(done.stdout)
+
+    def findings(self, config):
+        return json.loads(run("check", "--json", "--tools", self.tools, "--config", config, env=environment()).stdout)
+
+    def test_folders_of_modules(self):
+        write_tool(self.tools, "a", USES, header="")
+        for settings in ('python_path = ["lib1"]', f'env = {{ PYTHONPATH = "{self.folder}/lib1" }}', 'python_path = ["lib1", "lib2"]',
+                         f'python_path = ["lib1"]\nenv = {{ PYTHONPATH = "{self.folder}/lib2" }}', 'python_path = ["lib1"]\nsandbox = "pure"'):
+            with self.subTest(settings):
+                config = config_file(self.folder, f"[tool.a]\n{settings}\n")
+                self.assertEqual(self.outcome(config).get("result"), 1)
+                self.assertEqual(self.findings(config), [])
+
+    def test_a_folder_that_is_relative_or_cannot_be_listed_is_no_help(self):
+        write_tool(self.tools, "a", USES, header="")
+        config = config_file(self.folder, '[tool.a]\nenv = { PYTHONPATH = "lib1" }\n')
+        self.assertEqual(self.outcome(config)["error"]["code"], "STARTUP_FAILED")
+        config = config_file(self.folder, '[tool.a]\npython_path = ["a:b"]\n')
+        self.assertIn("`:`", run("list", "--tools", self.tools, "--config", config).stderr)
+
+    def test_packages_instead_of_those_of_the_header(self):
+        body = "def f() -> int:\n    return 1\n"
+        write_tool(self.tools, "a", body, header='# /// script\n# dependencies = ["hostler-has-no-such-package"]\n# ///\n')
+        self.assertEqual(self.outcome(config_file(self.folder, ""))["error"]["code"], "ENVIRONMENT_FAILED")
+        config = config_file(self.folder, '[tool.a]\ndependencies = []\nrequires-python = ">=3.9"\n')
+        self.assertEqual(self.outcome(config)["result"], 1)
+        shown = json.loads(run("show", "--json", "a.f", "--tools", self.tools, "--config", config).stdout)["settings"]
+        self.assertTrue(shown["requires-python"]["origin"].endswith("hostler.toml:3"), shown["requires-python"])
+        for wrong in ('dependencies = ["six ==== 1"]', 'requires-python = "three"'):
+            config = config_file(self.folder, f"[tool.a]\n{wrong}\n")
+            fault = self.outcome(config)["error"]
+            self.assertEqual(fault["code"], "STARTUP_FAILED")
+            self.assertIn("hostler.toml:2", fault["message"])
+
+    async def test_a_change_of_them_gives_other_workers(self):
+        write_tool(self.tools, "a", "import os\n" + USES + "\ndef pid() -> int:\n    return os.getpid()\n", header="")
+        config = config_file(self.folder, '[tool.a]\npython_path = ["lib1"]\n')
+        async with connected(self.tools, config=config) as session:
+            self.assertEqual(await session.value("a_f"), 1)
+            first = await session.value("a_pid")
+            fresh = self.folder / "fresh.toml"
+            fresh.write_text('[tool.a]\npython_path = ["lib2"]\n')
+            os.replace(fresh, config)
+
+            async def changed():
+                while await session.value("a_f") != 2:
+                    pass  # each call looks whether the configuration has changed
+
+            await asyncio.wait_for(changed(), PATIENCE)
+            self.assertNotEqual(await session.value("a_pid"), first)
+
+
+if __name__ == "__main__":
+    unittest.main()
