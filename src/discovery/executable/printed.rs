@@ -52,7 +52,7 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
         let first = shortened(first.chars().filter(|one| !one.is_control()).collect());
         unusable(format!("the output of `--schema` begins with `{first}` and is not JSON: {error}"))
     })?;
-    match value {
+    match unwrapped(value) {
         Value::Object(tool) => {
             let mut printed =
                 Printed { declared: declared_settings(std::slice::from_ref(&tool))?, ..Printed::default() };
@@ -68,10 +68,26 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
     }
 }
 
+/// Without what some providers of models put around a tool or a list of tools: `{"type": "function", "function": {…}}`,
+/// `{"tools": […]}`.
+fn unwrapped(value: Value) -> Value {
+    const LISTS: [&str; 4] = ["tools", "functions", "function_declarations", "functionDeclarations"];
+    let Value::Object(mut outer) = value else { return value };
+    let is_function = outer.get("type").is_some_and(|kind| kind == "function");
+    if is_function && outer.get("function").is_some_and(Value::is_object) {
+        return outer.remove("function").unwrap_or_default();
+    }
+    let list = LISTS.into_iter().find(|key| outer.get(*key).is_some_and(Value::is_array));
+    match list.filter(|_| outer.get("name").is_none()) {
+        Some(key) => outer.remove(key).unwrap_or_default(),
+        None => Value::Object(outer),
+    }
+}
+
 fn several(tools: Vec<Value>) -> Result<Printed, Diagnosis> {
     let (mut found, mut objects) = (Printed::default(), Vec::new());
     for (place, tool) in (1..).zip(tools) {
-        let Value::Object(tool) = tool else {
+        let Value::Object(tool) = unwrapped(tool) else {
             return Err(unusable(format!("item {place} of the output of `--schema` is not an object")));
         };
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
@@ -237,14 +253,31 @@ const ALIASES: [(&str, &str); 10] = [
 ];
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
 
+/// The keys of schemas, and those of maps of parameters, which may be schemas too.
+const SCHEMAS: [&str; 4] = ["input_schema", "inputSchema", "parametersJsonSchema", "json_schema"];
+const PARAMETERS: [&str; 7] = ["parameters", "params", "arguments", "args", "inputs", "input", "schema"];
+
 /// The schema of the arguments.
 fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
-    let Some((key, value)) = first_of(tool, &["input_schema", "inputSchema", "parameters"]) else {
-        return Ok(object(json!({"type": "object"})));
-    };
-    let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
-    let schema = if key == "parameters" && !is_schema(value) { from_parameters(value)? } else { value.clone() };
-    checked(key, schema)
+    if let Some((key, value)) = first_of(tool, &SCHEMAS) {
+        let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
+        return checked(key, value.clone());
+    }
+    if let Some((key, value)) = first_of(tool, &PARAMETERS) {
+        let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
+        return checked(key, if is_schema(value) { value.clone() } else { from_parameters(value)? });
+    }
+    if is_bare_schema(tool) {
+        let mut schema = tool.clone();
+        ["name", "description", "title", "$schema", "$id"].iter().for_each(|key| drop(schema.shift_remove(*key)));
+        return checked("properties", schema);
+    }
+    Ok(object(json!({"type": "object"})))
+}
+
+/// Whether what was printed is the schema of the arguments itself.
+fn is_bare_schema(tool: &Schema) -> bool {
+    tool.get("type").is_some_and(|kind| kind == "object") && tool.get("properties").is_some_and(Value::is_object)
 }
 
 /// The schema of the structured content: the result when that is an object, `{"result": …}` when it is not, or `{"error": …}`

@@ -31,10 +31,35 @@ fn a_map_of_parameters_becomes_a_schema() {
 #[test]
 fn a_schema_is_taken_as_it_is() {
     let input = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
-    for key in ["input_schema", "inputSchema", "parameters"] {
+    for key in ["input_schema", "inputSchema", "parameters", "parametersJsonSchema", "args", "schema"] {
         assert_eq!(schemas(&json!({key: input})).0, input, "{key}");
     }
     assert_eq!(schemas(&json!({"name": "x"})).0, json!({"type": "object"}), "nothing is said about arguments");
+}
+
+#[test]
+fn what_providers_of_models_put_around_a_tool_is_taken_off() {
+    let input = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let function = json!({"name": "add-up", "description": "Adds.", "parameters": input, "strict": true});
+    let of_openai = json!({"type": "function", "function": function});
+    assert_eq!(schemas(&of_openai).0, input);
+    for several in [json!([of_openai]), json!({"tools": [of_openai]}), json!({"functionDeclarations": [function]})] {
+        let found = read(several.to_string().as_bytes(), "tool").unwrap().functions;
+        assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("add_up", Some("Adds.")), "{several}");
+        assert_eq!(Value::Object(found[0].input_schema.read()), input, "{several}");
+    }
+    let named = json!({"name": "x", "tools": ["hammer"], "parameters": input});
+    assert_eq!(schemas(&named).0, input, "a tool may say what it likes of itself");
+}
+
+#[test]
+fn a_schema_alone_is_that_of_the_arguments() {
+    let bare = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Add", "description": "Adds.", "type": "object",
+        "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let found = read(bare.to_string().as_bytes(), "add").unwrap().functions;
+    assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("add", Some("Adds.")));
+    let expected = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    assert_eq!(Value::Object(found[0].input_schema.read()), expected);
 }
 
 #[test]
