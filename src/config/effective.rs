@@ -13,7 +13,7 @@ use super::needs::Needs;
 use super::origin::{Origin, Setting};
 use super::sandbox::Sandbox;
 use super::task::TaskMode;
-use super::tool::{Effects, JournalLevel, LargeResult, Protocol, Share, ToolLayer, WorkingDirectory};
+use super::tool::{Effects, JournalLevel, LargeResult, OutputForm, Protocol, Share, ToolLayer, WorkingDirectory};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -83,6 +83,8 @@ pub struct EffectiveTool {
     pub config: Setting<toml::Table>,
     /// The protocol of its worker, if it is one by itself.
     pub protocol: Option<Setting<Protocol>>,
+    /// What its program prints, if it is not JSON.
+    pub output: Option<Setting<OutputForm>>,
     /// What the operator says that it needs.
     pub needs: Needs,
     /// The functions that its worker serves, if set.
@@ -168,6 +170,7 @@ impl Config {
             sandbox,
             config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
+            output: layer.output,
             needs: layer.needs,
             functions: layer.functions,
             policy: header.map(|header| header.policy.clone()).unwrap_or_default(),
@@ -307,6 +310,9 @@ impl EffectiveTool {
         }
         if let Some(protocol) = &self.protocol {
             rows.push(row("protocol", protocol, protocol.value.word().to_owned()));
+        }
+        if let Some(output) = &self.output {
+            rows.push(row("output", output, output.value.word().to_owned()));
         }
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));

@@ -109,6 +109,21 @@ impl Word for Protocol {
     const WORDS: &'static [(&'static str, Self)] = &[("v1", Self::V1), ("bare", Self::Bare), ("once", Self::Once)];
 }
 
+/// What an executable prints that is started for each call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputForm {
+    /// One JSON value.
+    #[default]
+    Json,
+    /// Text, which is the result as a string.
+    Text,
+}
+
+impl Word for OutputForm {
+    const WORDS: &'static [(&'static str, Self)] = &[("json", Self::Json), ("text", Self::Text)];
+}
+
 /// The settings of one layer. What is stored of it is what executables and built-in tools declare.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -126,6 +141,8 @@ pub struct ToolLayer {
     pub redact_results: Option<Setting<bool>>,
     /// The protocol of its worker.
     pub protocol: Option<Setting<Protocol>>,
+    /// What its program prints.
+    pub output: Option<Setting<OutputForm>>,
     /// Its declared policy.
     #[serde(flatten)]
     pub policy: DeclaredPolicy,
@@ -244,6 +261,7 @@ impl ToolLayer {
         Self {
             place: section.place(),
             protocol: section.take("protocol"),
+            output: section.take("output"),
             functions: section.take_as("functions", function_names),
             new_privileges: section.take("new_privileges"),
             env: variables_of(&section.section("env")),
@@ -319,6 +337,7 @@ impl ToolLayer {
             secrets: over.secrets.or(self.secrets),
             redact_results: over.redact_results.or(self.redact_results),
             protocol: over.protocol.or(self.protocol),
+            output: over.output.or(self.output),
             large: over.large.or(self.large),
             share: over.share.or(self.share),
             journal: over.journal.or(self.journal),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::admission::Admission;
 use super::makers::{directory_of, usage_limits};
 use super::pooled::Invocation;
 use super::walls::walls_of;
+use crate::config::tool::OutputForm;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Excess, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
@@ -85,7 +86,10 @@ impl OneShots {
             metadata.output = Some(done.stderr.clone());
         }
         match done.end {
-            End::Exit(Exit::Code(0)) => result(&tool.name, &done),
+            End::Exit(Exit::Code(0)) => match tool.entry.settings.output.as_ref().map(|output| output.value) {
+                Some(OutputForm::Text) => text(&done),
+                _ => result(&tool.name, &done),
+            },
             End::Exit(exit) => {
                 let exit = if is_launched { exit.behind_launcher() } else { exit };
                 Err(ended(&tool.name, exit, &done))
@@ -117,11 +121,18 @@ impl OneShots {
     }
 }
 
+/// All that was printed as a string, without the end of its last line.
+fn text(done: &Done) -> Result<Box<RawValue>, Fault> {
+    let text = String::from_utf8_lossy(&done.stdout);
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    to_raw_value(text).map_err(|error| Fault::new(Code::InvalidOutput, error.to_string()))
+}
+
 fn result(tool: &str, done: &Done) -> Result<Box<RawValue>, Fault> {
     let wrong = |what: String| {
         let message = format!(
             "the output of {tool} {what}; a tool prints one JSON value on its standard output (a string in quotation marks), and \
-             everything else on standard error"
+             everything else on standard error; for a program that prints text, set `output = \"text\"` under [tool.NAME]"
         );
         Err(Fault::new(Code::InvalidOutput, message).with(details(done)))
     };

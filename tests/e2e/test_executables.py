@@ -60,6 +60,29 @@ class Asked(unittest.TestCase):
         self.assertEqual((rows["say_it"]["kind"], rows["say_it"]["mcp_name"], rows["say_it"]["description"]),
                          ("executable", "say_it", "Says it back."))
 
+    def test_dialects_of_other_programs(self):
+        tools = scratch(self) / "tools"
+        arguments = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        function = {"name": "shout", "description": "Shouts.", "parameters": arguments}
+        answers = {"openai": {"type": "function", "function": function}, "bare": arguments, "listed": {"tools": [function]}}
+        for name, answer in answers.items():
+            program(tools, name, schema=answer)
+        for name in ("openai", "bare", "shout"):
+            shown = json.loads(run("show", "--json", name, "--tools", str(tools)).stdout)
+            self.assertEqual(shown["input_schema"]["required"], ["text"], name)
+
+    def test_text_is_a_result_where_that_is_said(self):
+        folder = scratch(self)
+        tools = folder / "tools"
+        for name, schema in (("declares", '{"output": "text"}'), ("is_told", "{}"), ("neither", "{}")):
+            script(tools, name, f"#!/bin/sh\n[ \"$1\" = --schema ] && echo '{schema}' && exit\nprintf 'two\\nlines \\377\\n'\n")
+        config = config_file(folder, '[tool.is_told]\noutput = "text"\n')
+        for name in ("declares", "is_told"):
+            done = run("call", "--json", name, "--tools", str(tools), "--config", str(config))
+            self.assertEqual(json.loads(done.stdout)["result"], "two\nlines \ufffd", name)
+        refused = json.loads(run("call", "--json", "neither", "--tools", str(tools), "--config", str(config)).stdout)
+        self.assertEqual(refused["error"]["code"], "INVALID_OUTPUT")
+
     def test_the_first_call_of_all_and_its_help_know_what_it_takes(self):
         tools = scratch(self) / "tools"
         program(tools, "fresh")

@@ -10,7 +10,7 @@ use crate::config::declared_policy::{DeclaredPolicy, Risk};
 use crate::config::icon::checked as checked_icon;
 use crate::config::mode::Mode;
 use crate::config::origin::{Diagnosis, Setting};
-use crate::config::tool::{Protocol, ToolLayer};
+use crate::config::tool::{OutputForm, Protocol, ToolLayer};
 use crate::config::value::{Word, parse_duration};
 use crate::discovery::{Function, JsonSchema, Role};
 use crate::pep723::is_identifier;
@@ -137,6 +137,7 @@ fn shortened(text: String) -> String {
 /// The protocol and the secrets of an executable. Its tools share a worker, so what one of them declares holds for all.
 fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
     let (mut protocol, mut secrets): (Option<Protocol>, Option<Vec<String>>) = (None, None);
+    let mut output = None;
     let get = |tool: &'_ Schema, key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
     for tool in tools {
         if let Some(value) = get(tool, "protocol") {
@@ -148,6 +149,11 @@ fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
                 return Err(unusable("`--schema` prints two protocols, and a file has one"));
             }
         }
+        if let Some(Value::String(word)) = get(tool, "output")
+            && let Some(form) = OutputForm::of(&word)
+        {
+            output = Some(form);
+        }
         if let Some(value) = get(tool, "secrets") {
             let names: Result<Vec<String>, _> = serde_json::from_value(value);
             let all = secrets.get_or_insert_default();
@@ -157,7 +163,7 @@ fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
         }
     }
     let (protocol, secrets) = (protocol.map(Setting::declared), secrets.map(Setting::declared));
-    Ok(ToolLayer { secrets, protocol, ..ToolLayer::default() })
+    Ok(ToolLayer { secrets, protocol, output: output.map(Setting::declared), ..ToolLayer::default() })
 }
 
 /// What a tool declares, and a message for each part that was not understood. Such a part does not keep the tool from being
