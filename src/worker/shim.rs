@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/frameworks/behind.py"),
     carried!("hostler_worker/frameworks/call.py"),
     carried!("hostler_worker/frameworks/calling.py"),
+    carried!("hostler_worker/frameworks/commands.py"),
     carried!("hostler_worker/frameworks/dependencies.py"),
     carried!("hostler_worker/frameworks/giving.py"),
     carried!("hostler_worker/frameworks/injected.py"),

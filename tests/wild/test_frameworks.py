@@ -140,6 +140,32 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player"),
                           roll=({"sides": 1}, 1), player=({"greeting": "hi"}, "hi ada"))
 
+    async def test_click(self):
+        await self.served(
+            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset"),
+            greet=({"name": "Ada", "count": 2, "shout": True, "tags": ["x", "--y"]}, "ADA x --y\nADA x --y"),
+            word_count=({"words": ["a", "-b"], "limit": 3, "form": "loud"}, "2 words!"),
+            reset=({"password": "naïve", "yes": True}, "naïve"))
+        async with self.connected() as session:
+            listed = await session.tools()
+            self.assertEqual(listed["click_tools_greet"].input_schema["required"], ["name"])
+            self.assertEqual(listed["click_tools_greet"].input_schema["properties"]["count"],
+                             {"type": "integer", "minimum": 1, "maximum": 5, "description": "How often.", "default": 1})
+            self.assertIn("more than 1 words", (await session.call("click_tools_word_count", words=["a", "b"], limit=1)).text)
+            self.assertIn("exit status 3: leaving", (await session.call("click_tools_leaves")).text)
+            self.assertIn("form", (await session.call("click_tools_word_count", words=[], limit=1, from_="x")).text)
+            self.assertEqual(set(listed["click_tools_reset"].input_schema["required"]), {"password", "yes"})
+
+    async def test_typer(self):
+        await self.served(
+            "typer_tools", "typer==0.29.2", names=("order", "cancel_order", "add"),
+            order=({"item": "tea", "amount": 3, "size": "large", "gift": True, "note": "now"}, "3 large tea as a gift: now"),
+            cancel_order=({"number": 7}, "cancelled 7"),
+            add=({"name": "Ada", "admin": True}, "add Ada of corner shop, who may do all"))
+        async with self.connected() as session:
+            self.assertEqual(await session.value("typer_tools_order", item="tea"), "2 small tea")
+            self.assertIn("exit status 2", (await session.call("typer_tools_cancel_order", number=-1)).text)
+
     async def test_open_webui(self):
         """Its needs stand in its own frontmatter, and its settings are its valves."""
         await self.served("webui_tools", names=("temperature", "forecast"),

@@ -9,11 +9,12 @@ use super::module::{Module, Named};
 use super::schema::Schema;
 use super::types::Hints;
 
-/// Constraints by their names in pydantic.
+/// Constraints by their names in pydantic and typer.
 #[derive(Default)]
 pub(super) struct Constraints(Vec<(&'static str, Value)>);
 
-const NAMES: [&str; 9] = ["ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern", "regex"];
+const NAMES: [&str; 11] =
+    ["ge", "gt", "le", "lt", "min", "max", "multiple_of", "min_length", "max_length", "pattern", "regex"];
 
 impl Constraints {
     /// Reads the keywords of `Field(…)`, `StringConstraints(…)`, `conint(…)` and similar calls.
@@ -78,9 +79,9 @@ impl Constraints {
         let kind = schema.get("type").and_then(Value::as_str).map(str::to_owned);
         for (limit, value) in &self.0 {
             let key = match (*limit, kind.as_deref()) {
-                ("ge", Some("integer" | "number")) => "minimum",
+                ("ge" | "min", Some("integer" | "number")) => "minimum",
                 ("gt", Some("integer" | "number")) => "exclusiveMinimum",
-                ("le", Some("integer" | "number")) => "maximum",
+                ("le" | "max", Some("integer" | "number")) => "maximum",
                 ("lt", Some("integer" | "number")) => "exclusiveMaximum",
                 ("multiple_of", Some("integer" | "number")) => "multipleOf",
                 ("min_length", Some("string")) => "minLength",
@@ -111,7 +112,7 @@ fn is_sound(key: &str, value: &Value) -> bool {
 }
 
 /// Functions that describe a parameter as `pydantic.Field` does.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 10] = [
     "pydantic.Field",
     "pydantic.fields.Field",
     "fastapi.Query",
@@ -120,6 +121,8 @@ const FIELDS: [&str; 8] = [
     "fastapi.Header",
     "fastapi.Form",
     "fastapi.Cookie",
+    "typer.Option",
+    "typer.Argument",
 ];
 
 /// Whether a full name is of a function that describes a field.

@@ -227,6 +227,8 @@ impl FieldInfo {
     /// Reads `field(…)` and `Field(…)`.
     pub(super) fn of_call(module: &Module<'_>, call: &ExprCall) -> Self {
         let value = call.arguments.args.first().or_else(|| keyword(call, "default"));
+        // Of typer's, `"--name"` is no default.
+        let value = value.filter(|value| !is_option_word(module, call, value));
         let text = |name: &str| {
             let text = keyword(call, name)?;
             literal(text, module)?.as_str().map(str::to_owned)
@@ -248,7 +250,7 @@ impl FieldInfo {
             default: value
                 .and_then(|value| literal(value, module))
                 .or_else(|| factory.and_then(|factory| made(module, factory))),
-            description: text("description"),
+            description: text("description").or_else(|| text("help")),
             is_renamed: alias.is_none() && given.is_some(),
             alias,
             is_hidden_from,
@@ -266,6 +268,11 @@ impl FieldInfo {
         }
         self
     }
+}
+
+fn is_option_word(module: &Module<'_>, call: &ExprCall, value: &Expr) -> bool {
+    value.as_string_literal_expr().is_some_and(|text| text.value.to_str().starts_with('-'))
+        && module.outside_name(&call.func).is_some_and(|full| full.starts_with("typer."))
 }
 
 /// What a default factory returns, where that is obvious.

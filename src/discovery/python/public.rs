@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
-use super::frameworks::{CLASS_RULE, Methods, Offer, methods};
+use super::frameworks::{CLASS_RULE, Methods, Offer, arguments_of, methods};
 use super::module::{Module, name_of};
 use super::roles::is_marked;
 use super::schema::Schema;
@@ -88,13 +88,10 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     for (line, Diagnosis { what, fix }) in refused {
         module.warn(line, CLASS_RULE, what, &fix);
     }
-    let functions = top_level(module, &exported, has_classes).into_iter().map(|function| Served {
-        function,
-        symbol: None,
-        offer: module.offers.get(function).copied().unwrap_or_default(),
-        is_bound: false,
-        is_of_agno: false,
-        arguments: None,
+    let functions = top_level(module, &exported, has_classes).into_iter().map(|function| {
+        let offer = module.offers.get(function).copied().unwrap_or_default();
+        let arguments = offer.is_of_click.then(|| arguments_of(module, function));
+        Served { function, symbol: None, offer, is_bound: false, is_of_agno: false, arguments }
     });
     // Of two tools of one name, the function has it.
     functions.chain(served).filter(|one| !one.offer.is_off).collect()

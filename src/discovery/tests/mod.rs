@@ -2,6 +2,7 @@ mod cache;
 mod cache_files;
 mod classes;
 mod collisions;
+mod commands;
 mod files;
 mod folders;
 mod frameworks;

@@ -47,10 +47,13 @@ def raised(id, error, kwargs):
 
 def _raised(id, error):
     from .convert import Mismatch
+    from .encode import ToolFailed
 
     # By their types: `__class__` may be anything.
     if issubclass(type(error), Mismatch):
         return reply(id, -32602, str(error))
+    if type(error) is ToolFailed:
+        return reply(id, RAISED, str(error), {"type": "ToolFailed"})
     hostler = sys.modules.get("hostler")
     if hostler is not None and issubclass(type(error), hostler.MissingSecret):
         return reply(id, NO_SECRET, _text(error), {"secret": _shown(error.name)})

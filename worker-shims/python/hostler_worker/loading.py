@@ -10,6 +10,7 @@ MARK = "__hostler__"  # what `hostler.resource` and `hostler.prompt` leave on a 
 FRAMEWORKS = frozenset((
     "fastmcp", "mcp", "mcp_types", "langchain", "langchain_core", "langgraph", "agents", "smolagents", "agno", "strands", "llama_index",
     "autogen_core", "crewai", "pydantic_ai", "haystack", "semantic_kernel", "anthropic", "claude_agent_sdk",
+    "click", "rich_click", "typer",
 ))
 PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
 _NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies

@@ -3,6 +3,7 @@
 //! most call their decorator `tool`, and its arguments `name` and `description`.
 
 mod classes;
+mod commands;
 mod frontmatter;
 mod injected;
 
@@ -12,6 +13,7 @@ use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 use serde_json::Value;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
+pub(super) use commands::arguments_of;
 pub(super) use frontmatter::frontmatter;
 pub(super) use injected::{is_given_by_framework, is_injected};
 
@@ -81,6 +83,8 @@ pub(super) struct Offer<'a> {
     excluded: Option<&'a Expr>,
     /// Whether the framework makes something else of what the function returns.
     pub(super) remakes_result: bool,
+    /// Whether decorators of click declare the arguments.
+    pub(super) is_of_click: bool,
     /// The class whose fields are the arguments.
     pub(super) arguments: Option<&'a Expr>,
 }
@@ -176,6 +180,9 @@ fn place(function: &StmtFunctionDef) -> usize {
 }
 
 fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Option<Offer<'a>> {
+    if let Some(offer) = commands::offer_of(module, &decorator.expression) {
+        return Some(offer);
+    }
     let call = decorator.expression.as_call_expr();
     maker(module, call.map_or(&decorator.expression, |call| &call.func))?;
     Some(call.map_or_else(Offer::default, |call| read_offer(module, call)))
@@ -259,6 +266,7 @@ fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
         excluded: keyword(call, "exclude_args"),
         remakes_result: keyword(call, "response_format").is_some(),
         arguments: keyword(call, "args_schema"),
+        is_of_click: false,
     };
     let mut is_name = true;
     for argument in &call.arguments.args {

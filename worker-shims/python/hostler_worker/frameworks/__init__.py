@@ -11,13 +11,18 @@ from .injected import given_to
 from .results import READERS
 
 SERVERS = frozenset(("mcp", "fastmcp"))
+COMMANDS = frozenset(("click", "typer"))
 encode.readers = READERS
 
 
 def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""
-    begin = None
+    commands = begin = None
+    if not COMMANDS.isdisjoint(sys.modules):
+        from .commands import Commands
+
+        commands = Commands(module)
     if not SERVERS.isdisjoint(sys.modules):
         from .mcp import lifespan_of
 
@@ -28,5 +33,9 @@ def adapt(found, module, codes):
             continue
         function = behind(value, made)
         if function is not None:
+            command = commands.calling(value, function) if commands else None
+            if command is not None:
+                found[name] = Function(name, command)
+                continue
             given = given_to(function, module, package_of(type(value)))
             found[name] = Function(name, calling(function, given, value, begin))

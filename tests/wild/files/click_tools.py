@@ -1,0 +1,64 @@
+"""Commands of click: one alone, and two of a group."""
+
+import sys
+
+import click
+
+
+@click.command()
+@click.option("--count", "-c", default=1, type=click.IntRange(1, 5), help="How often.")
+@click.option("--shout/--no-shout", default=False, help="In capitals.")
+@click.option("--tag", "tags", multiple=True, help="More words.")
+@click.argument("name")
+def greet(count, shout, tags, name):
+    """Greets somebody."""
+    for _ in range(count):
+        click.echo(" ".join([name.upper() if shout else name, *tags]))
+
+
+def with_format(function):
+    return click.option("--format", "form", type=click.Choice(["plain", "loud"]), default="plain")(function)
+
+
+@click.group()
+@click.option("--unit", default="words")
+@click.pass_context
+def cli(context, unit):
+    """Tools for files."""
+    context.obj = {"unit": unit}
+
+
+@cli.command("word-count", help="Counts words.")
+@click.argument("words", nargs=-1)
+@click.option("--limit", type=int, required=True)
+@with_format
+@click.pass_obj
+def count(settings, words, limit, form):
+    if len(words) > limit:
+        raise click.UsageError(f"more than {limit} words")
+    print(len(words), settings["unit"] + ("!" if form == "loud" else ""))
+
+
+@cli.command()
+@click.option("--code", default=3)
+def leaves(code):
+    """Ends with a status."""
+    click.echo("leaving")
+    sys.exit(code) if code > 9 else click.get_current_context().exit(code)
+
+
+@click.command
+@click.password_option()
+@click.confirmation_option()
+def reset(password):
+    """Writes bytes, and ends in the middle."""
+    click.echo(password.encode())
+    sys.exit(0)
+
+
+def helper():
+    """No command."""
+
+
+if __name__ == "__main__":
+    cli()
