@@ -135,6 +135,7 @@ pub(super) fn check_executable(file: &ToolFile) -> FileReport {
             Some(finding(if is_named { &rule::NO_PROGRAM } else { &rule::NAME }, reason))
         }
         Status::SchemaUnknown { reason } => Some(finding(&rule::METADATA, reason)),
+        Status::NotAsked { reason } => Some(finding(&rule::NOT_ASKED, reason)),
         Status::Ready | Status::Unasked => None,
     };
     let remarks = file.warnings.iter().map(|remark| finding(&rule::METADATA, &remark.reason));

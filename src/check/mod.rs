@@ -59,6 +59,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         if let Some(pack) = config.packs.get(&file.pack) {
             file.require(&pack.needs);
         }
+        file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
     }
     let claims = collisions(&scan.files);
     let mut report = Report::default();

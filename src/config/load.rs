@@ -27,7 +27,7 @@ use super::sandbox::SandboxLayer;
 use super::secrets::{SecretSource, read_secrets};
 use super::section::{Section, Source};
 use super::shared::Shared;
-use super::tables::{Executables, Limits};
+use super::tables::{Ask, Executables, Limits};
 use super::telemetry::{Telemetry, log_format};
 use super::tool::{ToolLayer, variables_of};
 use super::{environment, rules, value};
@@ -64,6 +64,8 @@ pub struct Config {
     pub call_timeout: Option<Setting<Duration>>,
     /// Folders of tools, weakest first.
     pub tools: Setting<Vec<PathBuf>>,
+    /// The tools folders that are hostler's own, in which every program is a tool.
+    pub own_tools: Vec<PathBuf>,
     /// The log level.
     pub log: Setting<String>,
     /// How log lines are written.
@@ -281,6 +283,7 @@ impl Config {
             environment: Arc::new((**variables).clone().within(directory)),
             call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             tools: tool_folders(top, options, directory),
+            own_tools: own_tools(options, directory),
             log: log.or(log_of_file).unwrap_or(Setting::default_value("warn".to_owned())),
             log_format: log_format(top, variables),
             uv: environment.take("uv"),
@@ -334,6 +337,16 @@ impl Config {
         &self.options
     }
 
+    /// What is said under `[tool.NAME]` about asking a program for its schema.
+    pub fn asks(&self, pack: &str) -> Option<bool> {
+        Some(self.packs.get(pack)?.ask.as_ref()?.value)
+    }
+
+    /// Whether all programs of a file's folder are tools: because it is one of hostler's own, or all are to be asked.
+    pub fn are_tools(&self, file: &Path) -> bool {
+        self.executables.ask == Ask::All || self.own_tools.iter().any(|folder| file.starts_with(folder))
+    }
+
     /// The tools folders, without those default ones that do not exist.
     pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
         self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
@@ -382,11 +395,16 @@ fn tool_folders(top: &Section<'_>, options: &ConfigOptions, directory: &Path) ->
         let value = value.iter().map(|path| environment::from_file(&origin, path, variables)).collect();
         return Setting { value, origin };
     }
+    Setting::default_value(own_tools(options, directory))
+}
+
+/// Hostler's own tools folders: the system's, the person's, the project's. Whether they are there or not: one may come while hostler
+/// serves, with the first tool that somebody installs.
+fn own_tools(options: &ConfigOptions, directory: &Path) -> Vec<PathBuf> {
     let project = project_file(options, directory);
     let beside_project = project.as_deref().and_then(Path::parent).unwrap_or(directory).join("tools");
-    let usual = environment::system_tools().into_iter().chain([environment::user_tools(variables), beside_project]);
-    // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
-    Setting::default_value(usual.collect())
+    let users = environment::user_tools(&options.environment);
+    environment::system_tools().into_iter().chain([users, beside_project]).collect()
 }
 
 /// Longer than any that a person writes.

@@ -291,7 +291,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
         "bodies" | "keep_calls" | "keep_size" => "[journal] in hostler.toml",
-        "protocol" | "output" | "env" | "config" | "functions" | "new_privileges" | "python_path" => {
+        "protocol" | "output" | "ask" | "env" | "config" | "functions" | "new_privileges" | "python_path" => {
             "[tool.NAME] in hostler.toml, with the name of a pack"
         }
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {

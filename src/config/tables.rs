@@ -50,11 +50,26 @@ impl Word for OnSchemaFailure {
     const WORDS: &'static [(&'static str, Self)] = &[("list", Self::List), ("skip", Self::Skip)];
 }
 
+/// Which programs are asked for their schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Those that mention a schema, and all in hostler's own tools folders.
+    Meant,
+    /// All.
+    All,
+}
+
+impl Word for Ask {
+    const WORDS: &'static [(&'static str, Self)] = &[("meant", Self::Meant), ("all", Self::All)];
+}
+
 /// `[executables]`: how programs are asked for their schema.
 #[derive(Debug, Clone)]
 pub struct Executables {
     /// How long a program may take to print its schema, from its own start.
     pub schema_timeout: Duration,
+    /// Which programs are asked.
+    pub ask: Ask,
     /// What happens to one that fails to.
     pub on_schema_failure: OnSchemaFailure,
 }
@@ -62,8 +77,10 @@ pub struct Executables {
 impl Executables {
     pub(super) fn read(section: Section<'_>) -> Self {
         let (limit, failure) = (section.take_as("schema_timeout", limit), section.take("on_schema_failure"));
+        let ask = section.take("ask");
         section.finish(false);
         Self {
+            ask: ask.map_or(Ask::Meant, |setting| setting.value),
             schema_timeout: limit.map_or(Duration::from_secs(1), |setting| setting.value),
             on_schema_failure: failure.map_or(OnSchemaFailure::List, |setting| setting.value),
         }

@@ -143,6 +143,9 @@ pub struct ToolLayer {
     pub protocol: Option<Setting<Protocol>>,
     /// What its program prints.
     pub output: Option<Setting<OutputForm>>,
+    /// Whether it is run to ask for its schema.
+    #[serde(skip)]
+    pub ask: Option<Setting<bool>>,
     /// Its declared policy.
     #[serde(flatten)]
     pub policy: DeclaredPolicy,
@@ -262,6 +265,7 @@ impl ToolLayer {
             place: section.place(),
             protocol: section.take("protocol"),
             output: section.take("output"),
+            ask: section.take("ask"),
             functions: section.take_as("functions", function_names),
             new_privileges: section.take("new_privileges"),
             env: variables_of(&section.section("env")),
@@ -338,6 +342,7 @@ impl ToolLayer {
             redact_results: over.redact_results.or(self.redact_results),
             protocol: over.protocol.or(self.protocol),
             output: over.output.or(self.output),
+            ask: over.ask.or(self.ask),
             large: over.large.or(self.large),
             share: over.share.or(self.share),
             journal: over.journal.or(self.journal),

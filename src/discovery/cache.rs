@@ -148,6 +148,11 @@ impl CachedFiles {
         &self.text[place.clone()]
     }
 
+    /// Whether it holds any version of a file.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        self.lines.contains_key(path)
+    }
+
     /// The file at a path with the place of its line, if it has the same stamp.
     pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, Range<usize>)> {
         let place = self.lines.get(path)?;

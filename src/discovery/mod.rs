@@ -132,6 +132,11 @@ pub enum Status {
     },
     /// An executable that has not been asked yet.
     Unasked,
+    /// An executable that is not asked, and therefore cannot be called.
+    NotAsked {
+        /// Why, and how to have it asked.
+        reason: Diagnosis,
+    },
     /// It does not exist.
     Missing {
         /// What is missing and what to do.
@@ -289,7 +294,7 @@ impl ToolFile {
         match self.status {
             Status::Ready | Status::SchemaUnknown { .. } => true,
             Status::Unasked => !self.functions.is_empty(),
-            Status::Broken { .. } | Status::Missing { .. } => false,
+            Status::NotAsked { .. } | Status::Broken { .. } | Status::Missing { .. } => false,
         }
     }
 
@@ -298,7 +303,9 @@ impl ToolFile {
         match &self.status {
             Status::Ready | Status::SchemaUnknown { .. } | Status::Unasked => None,
             Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
-            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.to_string()),
+            Status::Broken { line: None, reason } | Status::Missing { reason } | Status::NotAsked { reason } => {
+                Some(reason.to_string())
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, CachedFiles, PendingWrite, Stamp, line};
 use super::executable::{self, Answer};
-use super::{ToolFile, read_file};
+use super::{Status, ToolFile, read_file};
 use crate::pep723::Metadata;
 
 /// What executables answered in this run, each with the stamp of the file.
@@ -110,10 +110,15 @@ impl<'a> Reader<'a> {
         }
         let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));
-        match known {
-            Some((file, line)) => ReadFile { file, line: Some(CacheLine::Known(line)) },
-            None => ReadFile { file: executable::unasked(path), line: None },
+        if let Some((file, line)) = known {
+            return ReadFile { file, line: Some(CacheLine::Known(line)) };
         }
+        // What answered before its present version is asked again.
+        let file = if self.known.holds(path) { executable::unasked(path) } else { executable::if_asked(path) };
+        if matches!(file.status, Status::NotAsked { .. }) {
+            return self.found(file, stamp);
+        }
+        ReadFile { file, line: None }
     }
 
     fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> ReadFile {

@@ -199,6 +199,7 @@ impl Catalogue {
             if let Some(pack) = config.packs.get(&file.pack) {
                 file.require(&pack.needs);
             }
+            file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
             name_functions(file, config);
         }
         resolve_collisions(&mut scan.files);

@@ -85,6 +85,7 @@ impl FileEntry {
             (Status::Broken { .. }, _) => "broken",
             (Status::Missing { .. }, _) => "missing-binary",
             (Status::Unasked, _) => "unasked",
+            (Status::NotAsked { .. }, _) => "not-asked",
             (Status::SchemaUnknown { .. }, _) => "schema-unknown",
             (Status::Ready, Some(_)) => "stale",
             (Status::Ready, None) => "ready",

@@ -29,7 +29,10 @@ def program(folder, name, body=ECHO, schema=SCHEMA, shebang=f"#!{sys.executable}
 
 
 def script(folder, name, text, mode=0o755):
+    """A script that is asked for its schema: it mentions it."""
     folder.mkdir(parents=True, exist_ok=True)
+    if text.startswith("#!") and "schema" not in text:
+        text += "# --schema\n"
     path, fresh = folder / name, folder / f".{name}.fresh"
     fresh.write_text(text)
     fresh.chmod(mode)
@@ -82,6 +85,44 @@ class Asked(unittest.TestCase):
             self.assertEqual(json.loads(done.stdout)["result"], "two\nlines \ufffd", name)
         refused = json.loads(run("call", "--json", "neither", "--tools", str(tools), "--config", str(config)).stdout)
         self.assertEqual(refused["error"]["code"], "INVALID_OUTPUT")
+
+    def test_programs_of_others_are_not_run(self):
+        folder = scratch(self)
+        tools, ran = folder / "bin", folder / "ran"
+        for name, text in (("foreign", "exit 0"), ("own", "echo '{}' # --schema"), ("refused", "echo '{}' # --schema")):
+            script(tools, name, "#!/bin/sh\n: schema\n").write_text(f"#!/bin/sh\necho {name} >> {ran}\n{text}\n")
+        settings = "[tool.refused]\nask = false\n"
+
+        def states(more=""):
+            ran.write_text("")
+            rows, _ = listed(tools, "--config", str(config_file(folder, settings + more)))
+            return {name: row["status"] for name, row in rows.items()}, sorted(ran.read_text().split())
+
+        self.assertEqual(states(), ({"foreign": "not-asked", "own": "ready", "refused": "not-asked"}, ["own"]))
+        refused = run("call", "--json", "foreign", "--tools", str(tools))
+        self.assertEqual(json.loads(refused.stdout)["error"]["code"], "TOOL_NOT_FOUND")
+        self.assertIn("ask = true", refused.stdout)
+        self.assertIn("not-asked", run("check", str(tools)).stdout)
+        self.assertNotIn("foreign", ran.read_text())
+        asked = {"foreign": "schema-unknown", "own": "ready", "refused": "not-asked"}
+        for more in ('[executables]\nask = "all"\n', "[tool.foreign]\nask = true\n"):
+            found, those = states(more)
+            self.assertEqual((found, "foreign" in those), (asked, True), more)
+        # The folder beside the project's file is hostler's own.
+        tools.rename(folder / "tools")
+        rows, _ = listed(folder / "tools", "--config", str(config_file(folder, settings)))
+        self.assertEqual(rows["foreign"]["status"], "schema-unknown")
+
+    def test_what_answered_once_is_asked_again(self):
+        tools = scratch(self) / "tools"
+        wrapped = scratch(self) / "wrapped"
+        path = script(tools, "wrapper", f"#!/bin/sh\nexec {wrapped} \"$@\" # --schema\n")
+        script(wrapped.parent, "wrapped", "#!/bin/sh\necho '{}'\n")
+        os.utime(path, (1, 1))
+        eventually(lambda: time.time() - path.stat().st_ctime > 3, "it has settled")
+        self.assertEqual(listed(tools)[0]["wrapper"]["status"], "ready")
+        path.write_text(f"#!/bin/sh\nexec {wrapped} \"$@\"\n")
+        self.assertEqual(listed(tools)[0]["wrapper"]["status"], "ready")
 
     def test_the_first_call_of_all_and_its_help_know_what_it_takes(self):
         tools = scratch(self) / "tools"

@@ -1,5 +1,6 @@
 //! Executables in tool folders: which files are meant, and what they declare. Nothing is run here: the registry asks them.
 
+mod asked;
 mod printed;
 
 use std::fs;
@@ -96,6 +97,15 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
             None => Status::Unasked,
         },
     };
+    file
+}
+
+/// The same, if it is to be asked: a program that does not mention a schema is not.
+pub(super) fn if_asked(path: &Path) -> ToolFile {
+    let mut file = unasked(path);
+    if file.status == Status::Unasked && !asked::mentions_schema(path) {
+        file.status = asked::not_asked(&file.pack);
+    }
     file
 }
 

@@ -61,5 +61,6 @@ fn broken(file: &ToolFile) -> String {
             reason.to_string()
         }
         Status::Unasked => "unasked".to_owned(),
+        Status::NotAsked { .. } => "not asked".to_owned(),
     }
 }
