@@ -85,6 +85,8 @@ pub struct EffectiveTool {
     pub protocol: Option<Setting<Protocol>>,
     /// What its program prints, if it is not JSON.
     pub output: Option<Setting<OutputForm>>,
+    /// The option that gets its arguments, if it is not its standard input.
+    pub input_option: Option<Setting<String>>,
     /// What the operator says that it needs.
     pub needs: Needs,
     /// The functions that its worker serves, if set.
@@ -171,6 +173,7 @@ impl Config {
             config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
             output: layer.output,
+            input_option: layer.input_option,
             needs: layer.needs,
             functions: layer.functions,
             policy: header.map(|header| header.policy.clone()).unwrap_or_default(),
@@ -313,6 +316,9 @@ impl EffectiveTool {
         }
         if let Some(output) = &self.output {
             rows.push(row("output", output, output.value.word().to_owned()));
+        }
+        if let Some(option) = &self.input_option {
+            rows.push(row("input_option", option, option.value.clone()));
         }
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));

@@ -14,7 +14,7 @@ use super::origin::{Place, Setting};
 use super::sandbox::SandboxLayer;
 use super::section::Section;
 use super::task::TaskMode;
-use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, secret_names};
+use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, option_word, secret_names};
 
 /// The effect of repeating a call. It decides whether hostler may repeat one whose worker died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -143,6 +143,8 @@ pub struct ToolLayer {
     pub protocol: Option<Setting<Protocol>>,
     /// What its program prints.
     pub output: Option<Setting<OutputForm>>,
+    /// The option that gets its arguments as JSON, instead of its standard input.
+    pub input_option: Option<Setting<String>>,
     /// Whether it is run to ask for its schema.
     #[serde(skip)]
     pub ask: Option<Setting<bool>>,
@@ -265,6 +267,7 @@ impl ToolLayer {
             place: section.place(),
             protocol: section.take("protocol"),
             output: section.take("output"),
+            input_option: section.take_as("input_option", option_word),
             ask: section.take("ask"),
             functions: section.take_as("functions", function_names),
             new_privileges: section.take("new_privileges"),
@@ -342,6 +345,7 @@ impl ToolLayer {
             redact_results: over.redact_results.or(self.redact_results),
             protocol: over.protocol.or(self.protocol),
             output: over.output.or(self.output),
+            input_option: over.input_option.or(self.input_option),
             ask: over.ask.or(self.ask),
             large: over.large.or(self.large),
             share: over.share.or(self.share),

@@ -187,6 +187,20 @@ pub(super) fn secret_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis
     Vec::from_toml(value).map_err(|_| Diagnosis { what, fix })
 }
 
+/// The name of a program's option.
+pub(super) fn option_word(value: &DeValue<'_>) -> Result<String, Diagnosis> {
+    let word = String::from_toml(value)?;
+    if is_option_word(&word) {
+        return Ok(word);
+    }
+    Err(Diagnosis::new(format!("{word:?} is no option"), "write it as the program takes it, like \"--execute\""))
+}
+
+/// Whether a text is one word that begins with a hyphen.
+pub fn is_option_word(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-') && !word.contains(|one: char| one.is_whitespace() || one.is_control())
+}
+
 /// Names of functions.
 pub(super) fn function_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let names = Vec::<String>::from_toml(value)?;

@@ -20,6 +20,9 @@ use crate::worker::is_sent;
 /// How an executable is stopped at its time limit, and when its call is cancelled: TERM, then KILL.
 const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) };
 
+/// The longest argument of a program, in bytes: Linux's limit.
+const LONGEST_ARGUMENT: usize = 128 << 10;
+
 /// Names the tool, for executables with several.
 const WHICH: &str = "HOSTLER_TOOL";
 
@@ -52,9 +55,15 @@ impl OneShots {
     async fn run(&self, tool: &Tool, invocation: Invocation, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
         let file = &tool.entry.file;
         let max_output = tool.entry.config.limits.max_output.value.0;
+        let launch = self.launch(tool, invocation.trace.as_deref());
+        let arguments = invocation.kwargs.get();
+        let (launch, input) = match &tool.entry.settings.input_option {
+            Some(option) => (launch.arg(&option.value).arg(fitting(tool, arguments)?), Vec::new()),
+            None => (launch, arguments.as_bytes().to_vec()),
+        };
         let program = Once {
-            launch: self.launch(tool, invocation.trace.as_deref()),
-            input: invocation.kwargs.get().as_bytes().to_vec(),
+            launch,
+            input,
             limit: invocation.timeout,
             most: max_output,
             tail: USUAL_TAIL,
@@ -119,6 +128,19 @@ impl OneShots {
         }
         launch
     }
+}
+
+/// The arguments as the value of an option.
+fn fitting<'a>(tool: &Tool, arguments: &'a str) -> Result<&'a str, Fault> {
+    if arguments.len() < LONGEST_ARGUMENT {
+        return Ok(arguments);
+    }
+    let what = format!(
+        "the arguments of {} are {} bytes of JSON; its program takes them as the value of an option, which may have {LONGEST_ARGUMENT}",
+        tool.name,
+        arguments.len()
+    );
+    Err(Fault::new(Code::InvalidParams, what))
 }
 
 /// All that was printed as a string, without the end of its last line.

@@ -86,6 +86,21 @@ class Asked(unittest.TestCase):
         refused = json.loads(run("call", "--json", "neither", "--tools", str(tools), "--config", str(config)).stdout)
         self.assertEqual(refused["error"]["code"], "INVALID_OUTPUT")
 
+    def test_arguments_may_be_the_value_of_an_option(self):
+        folder = scratch(self)
+        tools = folder / "tools"
+        answer = '[ "$1" = --schema ] && echo \'%s\' && exit\nprintf \'{"first": "%%s", "second": %%s, "input": "%%s"}\' "$1" "$2" "$(cat)"\n'
+        script(tools, "declares", "#!/bin/sh\n" + answer % '{"input_option": "--execute"}')
+        script(tools, "is_told", "#!/bin/sh\n" + answer % "{}")
+        config = config_file(folder, '[tool.is_told]\ninput_option = "-x"\n')
+        for name, option in (("declares", "--execute"), ("is_told", "-x")):
+            done = run("call", "--json", name, "text=it's", "--tools", str(tools), "--config", str(config))
+            self.assertEqual(json.loads(done.stdout)["result"], {"first": option, "second": {"text": "it's"}, "input": ""}, done)
+        long = run("call", "--json", "is_told", "--input", "-", "--tools", str(tools), "--config", str(config), stdin=json.dumps({"text": "x" * (128 << 10)}))
+        self.assertEqual(json.loads(long.stdout)["error"]["code"], "INVALID_PARAMS", long)
+        wrong = run("list", "--tools", str(tools), "--config", str(config_file(folder, '[tool.is_told]\ninput_option = "x"\n')))
+        self.assertIn("--execute", wrong.stderr)
+
     def test_programs_of_others_are_not_run(self):
         folder = scratch(self)
         tools, ran = folder / "bin", folder / "ran"

@@ -2,6 +2,7 @@
 
 mod asked;
 mod printed;
+mod schemas;
 
 use std::fs;
 use std::fs::File;
@@ -72,7 +73,8 @@ pub enum Answer {
 
 /// The declarations of an output that are not understood, or why it cannot be used.
 pub fn remarks(path: &Path, output: &[u8]) -> Result<Vec<Diagnosis>, Diagnosis> {
-    printed::read(output, &pack_of(path)).map(|printed| printed.remarks)
+    let printed = printed::read(output, &pack_of(path))?;
+    printed.unknown.map_or(Ok(printed.remarks), Err)
 }
 
 fn pack_of(path: &Path) -> String {
@@ -155,7 +157,7 @@ pub(super) fn with_answer(path: &Path, answer: &Answer) -> ToolFile {
                 .into_iter()
                 .map(|reason| Warning { line: 0, rule: "metadata".into(), reason })
                 .collect();
-            file.status = Status::Ready;
+            file.status = printed.unknown.map_or(Status::Ready, |reason| Status::SchemaUnknown { reason });
         }
         Err(reason) => {
             file.functions = vec![Function::unknown(&file.pack)];

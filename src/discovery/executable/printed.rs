@@ -4,19 +4,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::schemas::{Schema, input_of, of_any_arguments, output_of};
 use crate::config::declared_policy::{DeclaredPolicy, Risk};
 use crate::config::icon::checked as checked_icon;
 use crate::config::mode::Mode;
 use crate::config::origin::{Diagnosis, Setting};
 use crate::config::tool::{OutputForm, Protocol, ToolLayer};
-use crate::config::value::{Word, parse_duration};
+use crate::config::value::{Word, is_option_word, parse_duration};
 use crate::discovery::{Function, JsonSchema, Role};
 use crate::pep723::is_identifier;
 use crate::words::first_paragraph;
-
-type Schema = Map<String, Value>;
 
 /// More tools than any one program has.
 const MOST_TOOLS: usize = 256;
@@ -30,9 +29,11 @@ pub(super) struct Printed {
     pub declared: ToolLayer,
     /// Declarations that were not understood.
     pub remarks: Vec<Diagnosis>,
+    /// Why arguments or results are unknown. What else is declared holds.
+    pub unknown: Option<Diagnosis>,
 }
 
-fn unusable(what: impl Into<String>) -> Diagnosis {
+pub(super) fn unusable(what: impl Into<String>) -> Diagnosis {
     Diagnosis::new(what, "let `--schema` print a JSON schema of its arguments")
 }
 
@@ -56,7 +57,7 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
         Value::Object(tool) => {
             let mut printed =
                 Printed { declared: declared_settings(std::slice::from_ref(&tool))?, ..Printed::default() };
-            printed.remarks = printed.add(&tool, name.to_owned())?;
+            printed.remarks = printed.add(&tool, name.to_owned());
             Ok(printed)
         }
         Value::Array(tools) if tools.is_empty() => Err(unusable("`--schema` prints an empty list")),
@@ -97,7 +98,7 @@ fn several(tools: Vec<Value>) -> Result<Printed, Diagnosis> {
         if found.functions.iter().any(|other| other.name == name) {
             return Err(unusable(format!("`--schema` prints two tools called `{name}`")));
         }
-        let remarks = found.add(&tool, name.clone())?;
+        let remarks = found.add(&tool, name.clone());
         found.remarks.extend(remarks.into_iter().map(of_one(&name)));
         objects.push(tool);
     }
@@ -107,12 +108,15 @@ fn several(tools: Vec<Value>) -> Result<Printed, Diagnosis> {
 
 impl Printed {
     /// Adds a tool. Returns what of it was not understood.
-    fn add(&mut self, tool: &Schema, name: String) -> Result<Vec<Diagnosis>, Diagnosis> {
+    fn add(&mut self, tool: &Schema, name: String) -> Vec<Diagnosis> {
         let (declared, remarks) = declared_policy(tool);
         let description =
             tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        let input = input_of(tool).map_err(of_one(&name))?;
-        let output = output_of(tool).map_err(of_one(&name))?;
+        let input = input_of(tool).map_err(of_one(&name)).unwrap_or_else(|reason| self.open(reason));
+        let output = output_of(tool).map_err(of_one(&name)).unwrap_or_else(|reason| {
+            self.open(reason);
+            None
+        });
         self.functions.push(Function {
             summary: description.map(first_paragraph),
             description: description.map(str::to_owned),
@@ -125,11 +129,17 @@ impl Printed {
             name,
             symbol: None,
         });
-        Ok(remarks)
+        remarks
+    }
+
+    /// The schema of arguments that are unknown.
+    fn open(&mut self, reason: Diagnosis) -> Schema {
+        self.unknown.get_or_insert(reason);
+        of_any_arguments()
     }
 }
 
-fn shortened(text: String) -> String {
+pub(super) fn shortened(text: String) -> String {
     let short: String = text.chars().take(MOST_SHOWN).collect();
     if short.len() < text.len() { short + "…" } else { text }
 }
@@ -137,7 +147,7 @@ fn shortened(text: String) -> String {
 /// The protocol and the secrets of an executable. Its tools share a worker, so what one of them declares holds for all.
 fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
     let (mut protocol, mut secrets): (Option<Protocol>, Option<Vec<String>>) = (None, None);
-    let mut output = None;
+    let (mut output, mut input_option) = (None, None);
     let get = |tool: &'_ Schema, key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
     for tool in tools {
         if let Some(value) = get(tool, "protocol") {
@@ -154,6 +164,11 @@ fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
         {
             output = Some(form);
         }
+        if let Some(Value::String(word)) = get(tool, "input_option")
+            && is_option_word(&word)
+        {
+            input_option = Some(Setting::declared(word));
+        }
         if let Some(value) = get(tool, "secrets") {
             let names: Result<Vec<String>, _> = serde_json::from_value(value);
             let all = secrets.get_or_insert_default();
@@ -163,7 +178,7 @@ fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
         }
     }
     let (protocol, secrets) = (protocol.map(Setting::declared), secrets.map(Setting::declared));
-    Ok(ToolLayer { secrets, protocol, output: output.map(Setting::declared), ..ToolLayer::default() })
+    Ok(ToolLayer { secrets, protocol, output: output.map(Setting::declared), input_option, ..ToolLayer::default() })
 }
 
 /// What a tool declares, and a message for each part that was not understood. Such a part does not keep the tool from being
@@ -241,137 +256,6 @@ fn lowercase(value: &Value) -> Value {
         Value::String(text) => Value::String(text.to_lowercase()),
         Value::Array(items) => Value::Array(items.iter().map(lowercase).collect()),
         other => other.clone(),
-    }
-}
-
-/// Common names of types that are not JSON Schema's.
-const ALIASES: [(&str, &str); 10] = [
-    ("str", "string"),
-    ("text", "string"),
-    ("int", "integer"),
-    ("float", "number"),
-    ("double", "number"),
-    ("bool", "boolean"),
-    ("dict", "object"),
-    ("map", "object"),
-    ("list", "array"),
-    ("none", "null"),
-];
-const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
-
-/// The keys of schemas, and those of maps of parameters, which may be schemas too.
-const SCHEMAS: [&str; 4] = ["input_schema", "inputSchema", "parametersJsonSchema", "json_schema"];
-const PARAMETERS: [&str; 7] = ["parameters", "params", "arguments", "args", "inputs", "input", "schema"];
-
-/// The schema of the arguments.
-fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
-    if let Some((key, value)) = first_of(tool, &SCHEMAS) {
-        let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
-        return checked(key, value.clone());
-    }
-    if let Some((key, value)) = first_of(tool, &PARAMETERS) {
-        let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
-        return checked(key, if is_schema(value) { value.clone() } else { from_parameters(value)? });
-    }
-    if is_bare_schema(tool) {
-        let mut schema = tool.clone();
-        ["name", "description", "title", "$schema", "$id"].iter().for_each(|key| drop(schema.shift_remove(*key)));
-        return checked("properties", schema);
-    }
-    Ok(object(json!({"type": "object"})))
-}
-
-/// Whether what was printed is the schema of the arguments itself.
-fn is_bare_schema(tool: &Schema) -> bool {
-    tool.get("type").is_some_and(|kind| kind == "object") && tool.get("properties").is_some_and(Value::is_object)
-}
-
-/// The schema of the structured content: the result when that is an object, `{"result": …}` when it is not, or `{"error": …}`
-/// when the operation failed.
-fn output_of(tool: &Schema) -> Result<Option<Schema>, Diagnosis> {
-    let Some((key, value)) = first_of(tool, &["output_schema", "outputSchema", "returns"]) else { return Ok(None) };
-    let schema = match value {
-        Value::Object(value) if key != "returns" || value.get("type").is_some_and(Value::is_string) => value.clone(),
-        Value::Object(value) => object(json!({"type": "object", "properties": properties(value)?})),
-        // Words for people.
-        Value::String(_) | Value::Null => return Ok(None),
-        _ => return Err(unusable(format!("`{key}` is not an object"))),
-    };
-    let schema = checked(key, schema)?;
-    let is_object = schema.get("type").is_some_and(|kind| kind == "object");
-    let result = if is_object {
-        schema
-    } else {
-        object(json!({"type": "object", "required": ["result"], "properties": {"result": schema}}))
-    };
-    let failed = json!({"type": "object", "required": ["error"], "properties": {"error": {}}});
-    Ok(Some(object(json!({"type": "object", "anyOf": [result, failed]}))))
-}
-
-fn first_of<'t>(tool: &'t Schema, keys: &[&'static str]) -> Option<(&'static str, &'t Value)> {
-    keys.iter().find_map(|key| Some((*key, tool.get(*key)?)))
-}
-
-/// Whether `parameters` is a schema, and not a map of names to parameters.
-fn is_schema(value: &Schema) -> bool {
-    value.get("type").is_some_and(|kind| kind == "object") && value.get("properties").is_none_or(Value::is_object)
-}
-
-fn from_parameters(parameters: &Schema) -> Result<Schema, Diagnosis> {
-    let is_required = |value: &Value| value.get("required").and_then(Value::as_bool).unwrap_or(false);
-    let required = parameters.iter().filter(|(_, value)| is_required(value)).map(|(name, _)| name.as_str());
-    let required: Vec<&str> = required.collect();
-    let properties = properties(parameters)?;
-    let mut schema = object(json!({"type": "object", "properties": properties, "additionalProperties": false}));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), json!(required));
-    }
-    Ok(schema)
-}
-
-fn properties(of: &Schema) -> Result<Schema, Diagnosis> {
-    let property = |(name, value): (&String, &Value)| match value {
-        Value::Object(value) if let Some(Value::String(word)) = value.get("required") => {
-            Err(unusable(format!("`required` of `{name}`: expected a boolean, got \"{word}\"")))
-        }
-        Value::Object(value) => Ok((name.clone(), Value::Object(property(value)))),
-        Value::String(kind) => Ok((name.clone(), Value::Object(property(&object(json!({"type": kind})))))),
-        _ => Err(unusable(format!("`{name}` is neither an object nor the name of a type"))),
-    };
-    of.iter().map(property).collect()
-}
-
-/// One parameter as JSON Schema. An unknown type is removed.
-fn property(printed: &Schema) -> Schema {
-    let mut property = printed.clone();
-    if property.get("required").is_some_and(Value::is_boolean) {
-        property.remove("required");
-    }
-    if let Some(kind) = printed.get("type").and_then(Value::as_str) {
-        let known = ALIASES.iter().find(|(alias, _)| *alias == kind).map_or(kind, |(_, known)| known);
-        if TYPES.contains(&known) {
-            property.insert("type".to_owned(), known.into());
-        } else {
-            property.remove("type");
-        }
-    }
-    property
-}
-
-/// A valid schema.
-fn checked(key: &str, schema: Schema) -> Result<Schema, Diagnosis> {
-    let value = Value::Object(schema);
-    if let Err(error) = jsonschema::validator_for(&value) {
-        let reason = error.to_string();
-        return Err(unusable(format!("`{key}` is not a JSON Schema: {}", reason.lines().next().unwrap_or_default())));
-    }
-    Ok(object(value))
-}
-
-fn object(value: Value) -> Schema {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
     }
 }
 

@@ -115,7 +115,7 @@ fn unusable_output_is_reported() {
         (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
         (r#"{"secrets": "KEY"}"#, "`secrets` is not a list of names"),
     ] {
-        let reason = read(printed.as_bytes(), "tool").unwrap_err().to_string();
+        let reason = read(printed.as_bytes(), "tool").map_or_else(Some, |found| found.unknown).unwrap().to_string();
         assert!(reason.contains(words), "{printed}: {reason}");
     }
     let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap().functions;
@@ -157,4 +157,34 @@ fn settings_of_one_tool_hold_for_all_tools_of_its_file() {
     assert_eq!(found.protocol, Some(Setting::declared(Protocol::V1)));
     assert_eq!(found.secrets, Some(Setting::declared(vec!["A".to_owned(), "B".to_owned()])));
     assert_eq!(declared_settings(&tools[2..]).unwrap(), ToolLayer::default());
+}
+
+#[test]
+fn parameters_may_stand_alone() {
+    let printed = json!({"path": {"type": "str", "required": true}, "depth": {"type": "int"}});
+    let expected = json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
+        "path": {"type": "string"}, "depth": {"type": "integer"}
+    }});
+    assert_eq!(schemas(&printed), (expected, None));
+}
+
+#[test]
+fn what_is_not_understood_is_unknown_and_the_rest_holds() {
+    for (printed, words) in [
+        (
+            json!({"name": "x", "signature": "a: int", "requires_approval": true}),
+            "no schema of the arguments, but `signature`",
+        ),
+        (json!({"parameters": ["a", "b"], "requires_approval": true}), "`parameters` is not an object"),
+        (json!({"input_schema": {"type": "objekt"}, "requires_approval": true}), "not a JSON Schema"),
+        (json!({"returns": 5, "requires_approval": true}), "`returns`"),
+        (json!([{"name": "a", "requires_approval": true}, {"name": "b", "grammar": "x"}]), "`b`: "),
+    ] {
+        let found = read(printed.to_string().as_bytes(), "tool").unwrap();
+        assert!(found.unknown.unwrap().what.contains(words), "{printed}");
+        assert_eq!(Value::Object(found.functions[0].input_schema.read()), json!({"type": "object"}), "{printed}");
+        let policy = &found.functions[0].declared.as_ref().unwrap().policy;
+        assert_eq!(policy.requires_approval.as_ref().map(|set| set.value), Some(true), "{printed}");
+    }
+    assert!(read(br#"{"name": "x", "version": "2", "returns": {"n": "int"}}"#, "tool").unwrap().unknown.is_none());
 }

@@ -1,0 +1,191 @@
+//! The schemas of arguments and results in the output of `--schema`, in the forms that programs print them.
+
+use serde_json::{Map, Value, json};
+
+use super::printed::{shortened, unusable};
+use crate::config::origin::Diagnosis;
+
+pub(super) type Schema = Map<String, Value>;
+
+/// Common names of types that are not JSON Schema's.
+const ALIASES: [(&str, &str); 10] = [
+    ("str", "string"),
+    ("text", "string"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("bool", "boolean"),
+    ("dict", "object"),
+    ("map", "object"),
+    ("list", "array"),
+    ("none", "null"),
+];
+const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
+
+/// The keys of schemas, and those of maps of parameters, which may be schemas too.
+const SCHEMAS: [&str; 4] = ["input_schema", "inputSchema", "parametersJsonSchema", "json_schema"];
+const PARAMETERS: [&str; 7] = ["parameters", "params", "arguments", "args", "inputs", "input", "schema"];
+
+/// What else a tool may declare.
+const OTHERS: [&str; 30] = [
+    "$schema",
+    "$id",
+    "type",
+    "name",
+    "title",
+    "description",
+    "version",
+    "tags",
+    "category",
+    "icon",
+    "icons",
+    "author",
+    "license",
+    "homepage",
+    "annotations",
+    "examples",
+    "strict",
+    "risk_level",
+    "allowed_modes",
+    "requires_approval",
+    "requires_sandbox",
+    "rate_limit_per_hour",
+    "timeout",
+    "timeout_seconds",
+    "effects",
+    "protocol",
+    "secrets",
+    "output",
+    "input_option",
+    "metadata",
+];
+/// The schema of the results.
+const RESULTS: [&str; 3] = ["output_schema", "outputSchema", "returns"];
+
+/// The schema of the arguments.
+pub(super) fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
+    if let Some((key, value)) = first_of(tool, &SCHEMAS) {
+        let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
+        return checked(key, value.clone());
+    }
+    if let Some((key, value)) = first_of(tool, &PARAMETERS) {
+        let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
+        return checked(key, if is_schema(value) { value.clone() } else { from_parameters(value)? });
+    }
+    if is_bare_schema(tool) {
+        let mut schema = tool.clone();
+        ["name", "description", "title", "$schema", "$id"].iter().for_each(|key| drop(schema.shift_remove(*key)));
+        return checked("properties", schema);
+    }
+    let strange: Vec<&str> =
+        tool.keys().map(String::as_str).filter(|key| !OTHERS.contains(key) && !RESULTS.contains(key)).collect();
+    if strange.is_empty() {
+        return Ok(of_any_arguments());
+    }
+    // A map of parameters that nothing is around.
+    let is_parameter = |value: &Value| value.get("type").is_some_and(Value::is_string);
+    if strange.len() == tool.len() && tool.values().all(is_parameter) {
+        return checked("parameters", from_parameters(tool)?);
+    }
+    let strange: Vec<String> =
+        strange.iter().take(5).map(|key| format!("`{}`", shortened((*key).to_owned()))).collect();
+    Err(unusable(format!("the output of `--schema` has no schema of the arguments, but {}", strange.join(", "))))
+}
+
+pub(super) fn of_any_arguments() -> Schema {
+    object(json!({"type": "object"}))
+}
+
+/// Whether what was printed is the schema of the arguments itself.
+fn is_bare_schema(tool: &Schema) -> bool {
+    tool.get("type").is_some_and(|kind| kind == "object") && tool.get("properties").is_some_and(Value::is_object)
+}
+
+/// The schema of the structured content: the result when that is an object, `{"result": …}` when it is not, or `{"error": …}`
+/// when the operation failed.
+pub(super) fn output_of(tool: &Schema) -> Result<Option<Schema>, Diagnosis> {
+    let Some((key, value)) = first_of(tool, &RESULTS) else { return Ok(None) };
+    let schema = match value {
+        Value::Object(value) if key != "returns" || value.get("type").is_some_and(Value::is_string) => value.clone(),
+        Value::Object(value) => object(json!({"type": "object", "properties": properties(value)?})),
+        // Words for people.
+        Value::String(_) | Value::Null => return Ok(None),
+        _ => return Err(unusable(format!("`{key}` is not an object"))),
+    };
+    let schema = checked(key, schema)?;
+    let is_object = schema.get("type").is_some_and(|kind| kind == "object");
+    let result = if is_object {
+        schema
+    } else {
+        object(json!({"type": "object", "required": ["result"], "properties": {"result": schema}}))
+    };
+    let failed = json!({"type": "object", "required": ["error"], "properties": {"error": {}}});
+    Ok(Some(object(json!({"type": "object", "anyOf": [result, failed]}))))
+}
+
+fn first_of<'t>(tool: &'t Schema, keys: &[&'static str]) -> Option<(&'static str, &'t Value)> {
+    keys.iter().find_map(|key| Some((*key, tool.get(*key)?)))
+}
+
+/// Whether `parameters` is a schema, and not a map of names to parameters.
+fn is_schema(value: &Schema) -> bool {
+    value.get("type").is_some_and(|kind| kind == "object") && value.get("properties").is_none_or(Value::is_object)
+}
+
+fn from_parameters(parameters: &Schema) -> Result<Schema, Diagnosis> {
+    let is_required = |value: &Value| value.get("required").and_then(Value::as_bool).unwrap_or(false);
+    let required = parameters.iter().filter(|(_, value)| is_required(value)).map(|(name, _)| name.as_str());
+    let required: Vec<&str> = required.collect();
+    let properties = properties(parameters)?;
+    let mut schema = object(json!({"type": "object", "properties": properties, "additionalProperties": false}));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    Ok(schema)
+}
+
+fn properties(of: &Schema) -> Result<Schema, Diagnosis> {
+    let property = |(name, value): (&String, &Value)| match value {
+        Value::Object(value) if let Some(Value::String(word)) = value.get("required") => {
+            Err(unusable(format!("`required` of `{name}`: expected a boolean, got \"{word}\"")))
+        }
+        Value::Object(value) => Ok((name.clone(), Value::Object(property(value)))),
+        Value::String(kind) => Ok((name.clone(), Value::Object(property(&object(json!({"type": kind})))))),
+        _ => Err(unusable(format!("`{name}` is neither an object nor the name of a type"))),
+    };
+    of.iter().map(property).collect()
+}
+
+/// One parameter as JSON Schema. An unknown type is removed.
+fn property(printed: &Schema) -> Schema {
+    let mut property = printed.clone();
+    if property.get("required").is_some_and(Value::is_boolean) {
+        property.remove("required");
+    }
+    if let Some(kind) = printed.get("type").and_then(Value::as_str) {
+        let known = ALIASES.iter().find(|(alias, _)| *alias == kind).map_or(kind, |(_, known)| known);
+        if TYPES.contains(&known) {
+            property.insert("type".to_owned(), known.into());
+        } else {
+            property.remove("type");
+        }
+    }
+    property
+}
+
+/// A valid schema.
+fn checked(key: &str, schema: Schema) -> Result<Schema, Diagnosis> {
+    let value = Value::Object(schema);
+    if let Err(error) = jsonschema::validator_for(&value) {
+        let reason = error.to_string();
+        return Err(unusable(format!("`{key}` is not a JSON Schema: {}", reason.lines().next().unwrap_or_default())));
+    }
+    Ok(object(value))
+}
+
+fn object(value: Value) -> Schema {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
