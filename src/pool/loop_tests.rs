@@ -72,6 +72,7 @@ async fn live(
             excess: None,
             peak_memory: None,
             broke: None,
+            read_nothing: false,
         }));
     };
     loop {

@@ -37,6 +37,7 @@ mod stray;
 mod sweep;
 mod table;
 mod trim;
+mod unread;
 mod usage;
 #[cfg(not(target_os = "linux"))]
 mod unshared;
@@ -58,7 +59,7 @@ pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, cannot_run, reaches_workers, spawn_when_written, worker_environment};
 pub use limits::{limit_behind, limit_in, too_few_files, without_thread};
 pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
-pub use outbox::{Barrier, Outbox, Writer};
+pub use outbox::{Barrier, Outbox, Progress, Writer};
 #[cfg(target_os = "linux")]
 pub use peer::Peer;
 pub use process_tree::reap_orphans;
@@ -70,6 +71,7 @@ pub use stray::end_stray;
 pub use sweep::sweep;
 pub use table::{processor_time, resident, resident_alone, started};
 pub use trim::{keep_trimmed, release_text};
+pub use unread::FirstInput;
 #[cfg(not(target_os = "linux"))]
 pub use unshared::{Peer, SharedMemory, own_inheritance, reset_oom_score};
 pub use usage::{CallCount, Excess, UsageLimits, exceeded};

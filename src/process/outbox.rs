@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
 use parking_lot::Mutex;
@@ -21,6 +21,16 @@ pub trait Barrier: Send + Sync {
 /// Sends messages to another process. Clones share the stream; after the last clone it is closed.
 #[derive(Clone)]
 pub struct Outbox(Arc<Senders>);
+
+/// How far the stream of an outbox is written. It is no clone: the stream is closed without it.
+pub struct Progress(Weak<Shared>);
+
+impl Progress {
+    /// The bytes that the stream has accepted; `None` once it is closed.
+    pub fn written(&self) -> Option<u64> {
+        Some(self.0.upgrade()?.state.lock().accepted())
+    }
+}
 
 /// Shared by all clones of an outbox. The writing task ends after the last clone.
 struct Senders(Arc<Shared>);
@@ -103,8 +113,12 @@ impl Outbox {
 
     /// The position up to which the stream has accepted what was queued.
     pub fn written(&self) -> u64 {
-        let state = self.0.0.state.lock();
-        state.queued - state.waiting() as u64
+        self.0.0.state.lock().accepted()
+    }
+
+    /// The same, without keeping the stream open.
+    pub fn progress(&self) -> Progress {
+        Progress(Arc::downgrade(&self.0.0))
     }
 
     /// Writes whole messages immediately if the backlog is empty; what the stream does not accept is queued. For an answer
@@ -154,7 +168,7 @@ impl Outbox {
 
     /// Waits until everything up to there has been written, or never will be.
     pub async fn caught_up_to(&self, position: u64) {
-        self.until(|state| state.queued - state.waiting() as u64 >= position || state.is_closed).await;
+        self.until(|state| state.accepted() >= position || state.is_closed).await;
     }
 
     async fn until(&self, holds: impl Fn(&State) -> bool) {
@@ -203,6 +217,11 @@ impl Shared {
 }
 
 impl State {
+    /// The position up to which the stream has accepted what was queued.
+    fn accepted(&self) -> u64 {
+        self.queued - self.waiting() as u64
+    }
+
     fn pass(&self) {
         if let Some(barrier) = &self.barrier {
             barrier.pass();

@@ -7,7 +7,7 @@ use super::stack::Stack;
 use super::task::installed;
 use super::writer::{MOST_REQUESTS, MOST_UNREAD};
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Excess, Exit};
+use crate::process::{Excess, Exit, last_word};
 
 /// How a worker's process ended.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Death {
     pub peak_memory: Option<usize>,
     /// Why hostler killed it, if its end of the pipes was wrong.
     pub broke: Option<Broke>,
+    /// Whether it is known to have read nothing of its first call.
+    pub read_nothing: bool,
 }
 
 /// What a worker did to its pipes.
@@ -61,6 +63,15 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         peak_memory: death.peak_memory,
         ..Details::default()
     };
+    if death.read_nothing && death.excess.is_none() {
+        let last = death.stderr.as_deref().and_then(last_word).map(|line| format!("; last line of stderr: {line}"));
+        let text = format!(
+            "{tool} could not be started: it ended with {} before it read the call{place}{}",
+            death.exit,
+            last.unwrap_or_default()
+        );
+        return Fault::new(Code::StartupFailed, text).with(details);
+    }
     let next = match beside {
         0 => "the next call starts a new worker".to_owned(),
         // The cause is one of several calls.
@@ -166,8 +177,16 @@ mod tests {
     fn a_kill_names_the_likely_cause_by_the_memory_held() {
         let message = |peak: usize| {
             let (exit, stack) = (Exit::Signal(9), Stack::default());
-            let death =
-                Death { exit, status: None, stderr: None, stack, excess: None, peak_memory: Some(peak), broke: None };
+            let death = Death {
+                exit,
+                status: None,
+                stderr: None,
+                stack,
+                excess: None,
+                peak_memory: Some(peak),
+                broke: None,
+                read_nothing: false,
+            };
             died_fault("a.f", Path::new("a.py"), &death, 0).message
         };
         assert!(

@@ -1,6 +1,7 @@
 //! Turns a started process into a worker that accepts calls: pipes, and the handshake if the codec has one.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::task::{Between, Interruption, Signals, WorkerTask};
 use super::writer::LinkWriter;
 use crate::environment::{Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Child, PipeEnd, Tracked, started};
+use crate::process::{Child, FirstInput, PipeEnd, Tracked, started};
 use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
 
 /// How long a launcher may outlive its interpreter.
@@ -52,6 +53,7 @@ struct Pipes {
     writer: LinkWriter,
     reader: LinkReader<pipe::Receiver>,
     held: [Option<PipeEnd>; 2],
+    first_input: Option<FirstInput>,
     stderr: JoinHandle<()>,
     /// For workers that do not ensure that their stderr is read before their answers.
     unread: Option<stderr::Waiting>,
@@ -80,11 +82,15 @@ impl Handshake {
         };
         let errors = (self.events.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
         let (unread, forwarded) = stderr::Waiting::of(&stderr);
+        let held = [PipeEnd::beyond(&stdin), PipeEnd::beyond(&stdout)];
+        let to_look = stdin.as_fd().try_clone_to_owned().ok().filter(|_| self.spec.is_bare);
+        let writer = LinkWriter::new(Box::new(stdin), codec.clone(), self.spec.concurrency);
         Ok(Pipes {
             unread: (self.spec.is_bare || self.support.lease.is_none()).then_some(unread),
             stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2, forwarded)),
-            held: [PipeEnd::beyond(&stdin), PipeEnd::beyond(&stdout)],
-            writer: LinkWriter::new(Box::new(stdin), codec.clone(), self.spec.concurrency),
+            held,
+            first_input: to_look.map(|pipe| FirstInput::of(pipe, writer.progress())),
+            writer,
             reader: LinkReader::new(stdout, codec.clone()),
         })
     }
@@ -191,7 +197,7 @@ impl Handshake {
     }
 
     fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes, is_elsewhere: bool) -> WorkerHandle {
-        let Pipes { writer, mut reader, held, stderr, unread } = pipes;
+        let Pipes { writer, mut reader, held, first_input, stderr, unread } = pipes;
         let (control, orders) = mpsc::unbounded_channel();
         let events = self.events.clone();
         let Support { lease, described, launched } = self.support;
@@ -233,6 +239,7 @@ impl Handshake {
             tail: self.tail,
             stack: Arc::clone(&self.stack),
             held,
+            first_input,
             deaf: writer.broken(),
             overwhelmed: writer.overwhelmed(),
             broke: None,

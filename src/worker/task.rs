@@ -13,7 +13,9 @@ use super::death::{Broke, Death};
 use super::events::{Control, EventSender, WorkerEvent};
 use super::stack::Stack;
 use super::stderr::Tail;
-use crate::process::{CallCount, Child, Excess, Exit, Grace, PipeEnd, Tracked, UsageLimits, exceeded, keeper, stop};
+use crate::process::{
+    CallCount, Child, Excess, Exit, FirstInput, Grace, PipeEnd, Tracked, UsageLimits, exceeded, keeper, stop,
+};
 use crate::protocol::HelloReply;
 
 /// How long a launcher may outlive its interpreter.
@@ -103,6 +105,8 @@ pub(super) struct WorkerTask {
     pub concurrency: usize,
     /// Its standard input and output, if a launcher holds them open too.
     pub held: [Option<PipeEnd>; 2],
+    /// Its standard input, while it may end before it reads its first call.
+    pub first_input: Option<FirstInput>,
     /// Notified when it closed its standard input and there is something to read.
     pub deaf: Arc<Notify>,
     /// Notified when it has sent too many requests without reading the answers.
@@ -139,6 +143,7 @@ impl WorkerTask {
         let stack = self.stack.lock().clone();
         let broke = self.broke;
         let peak_memory = self.child.peak_memory();
+        let read_nothing = self.first_input.as_ref().is_some_and(FirstInput::is_unread);
         self.events.send(WorkerEvent::Died(Death {
             exit: self.real_exit(exit, &stack),
             status: exit.code().filter(|_| self.between != Between::Nothing && self.is_bare),
@@ -147,6 +152,7 @@ impl WorkerTask {
             excess,
             peak_memory,
             broke,
+            read_nothing,
         }));
     }
 
@@ -195,6 +201,8 @@ impl WorkerTask {
                     Some(Control::Interrupt) => self.interrupt(),
                     Some(Control::Stop(grace, writer)) => {
                         self.child.remember();
+                        // It ends when it has read all of its input.
+                        self.first_input = None;
                         if let Some(writer) = writer.filter(|_| !grace.to_leave.is_zero()) {
                             writer.shutdown();
                         }

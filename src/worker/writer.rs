@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use super::codec::Codec;
-use crate::process::{Barrier, CallCount, Outbox, Writer};
+use crate::process::{Barrier, CallCount, Outbox, Progress, Writer};
 use crate::protocol::{CallFrame, WireError};
 
 /// Writes frames to a worker, in order. Dropping the last writer closes the worker's standard input.
@@ -104,6 +104,11 @@ impl LinkWriter {
     /// Is notified when the worker no longer reads its input, though there is something to read.
     pub(super) fn broken(&self) -> Arc<Notify> {
         self.frames.broken()
+    }
+
+    /// How far the pipe is written, without keeping it open.
+    pub(super) fn progress(&self) -> Progress {
+        self.frames.progress()
     }
 
     /// Is notified when the worker has sent too many requests without reading the answers.

@@ -257,10 +257,15 @@ class Bare(unittest.IsolatedAsyncioTestCase):
         body = "sys.stderr.write('no bridge here\\n')\nsys.exit(4)\n"
         async with bare(self, body=body) as hostler:
             first = await hostler.call("station")
-            self.assertEqual((first.code, first.details["exit_code"]), ("TOOL_CRASHED", 4))
+            self.assertEqual((first.code, first.details["exit_code"]), ("STARTUP_FAILED", 4), "it read no call")
             self.assertEqual(first.details["stderr"].strip(), "no bridge here")
             codes = [await hostler.call("station") for _ in range(5)]
             self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
+
+    async def test_one_that_reads_its_first_call_and_dies_has_crashed(self):
+        for body in ("sys.stdin.read(1)\nsys.exit(4)\n", "sys.stdin.readline()\nsys.exit(4)\n"):
+            async with bare(self, body=body) as hostler:
+                self.assertEqual((await hostler.call("station", text="x" * 300_000)).code, "TOOL_CRASHED", body)
 
     async def test_one_whose_answers_are_none_is_told_what_an_answer_is(self):
         words = 'It has never answered: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
@@ -390,7 +395,8 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
                    '# /// script\n# [tool.hostler]\n# protocol = "bare"\n# ///\n')
         async with connected(tools) as hostler:
             answer = await hostler.call("lost_f")
-            self.assertEqual((answer.code, answer.details["exit_code"]), ("TOOL_CRASHED", 1))
+            self.assertEqual((answer.code, answer.details["exit_code"]), ("STARTUP_FAILED", 1))
+            self.assertIn("No module named 'nowhere_at_all'", answer.message)
             self.assertIn("No module named 'nowhere_at_all'", answer.details["stderr"])
 
 
