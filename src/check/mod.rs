@@ -56,9 +56,11 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     scan.files.iter_mut().for_each(file::assume);
     let config = &surroundings.config;
     for file in &mut scan.files {
-        if let Some(pack) = config.packs.get(&file.pack) {
+        let pack = config.packs.get(&file.pack);
+        if let Some(pack) = pack {
             file.require(&pack.needs);
         }
+        file.serve(pack.and_then(|pack| pack.serve.as_ref()));
         file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
     }
     let claims = collisions(&scan.files);

@@ -13,7 +13,9 @@ use super::needs::Needs;
 use super::origin::{Origin, Setting};
 use super::sandbox::Sandbox;
 use super::task::TaskMode;
-use super::tool::{Effects, JournalLevel, LargeResult, OutputForm, Protocol, Share, ToolLayer, WorkingDirectory};
+use super::tool::{
+    Effects, JournalLevel, LargeResult, OutputForm, Protocol, Serve, Share, ToolLayer, WorkingDirectory,
+};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -87,6 +89,8 @@ pub struct EffectiveTool {
     pub output: Option<Setting<OutputForm>>,
     /// The option that gets its arguments, if it is not its standard input.
     pub input_option: Option<Setting<String>>,
+    /// What a Python file serves, if it is not its functions.
+    pub serve: Option<Setting<Serve>>,
     /// What the operator says that it needs.
     pub needs: Needs,
     /// The functions that its worker serves, if set.
@@ -174,6 +178,7 @@ impl Config {
             protocol: layer.protocol,
             output: layer.output,
             input_option: layer.input_option,
+            serve: layer.serve,
             needs: layer.needs,
             functions: layer.functions,
             policy: header.map(|header| header.policy.clone()).unwrap_or_default(),
@@ -319,6 +324,9 @@ impl EffectiveTool {
         }
         if let Some(option) = &self.input_option {
             rows.push(row("input_option", option, option.value.clone()));
+        }
+        if let Some(serve) = &self.serve {
+            rows.push(row("serve", serve, serve.value.word().to_owned()));
         }
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));

@@ -291,8 +291,9 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
         "bodies" | "keep_calls" | "keep_size" => "[journal] in hostler.toml",
-        "protocol" | "output" | "input_option" | "ask" | "env" | "config" | "functions" | "new_privileges"
-        | "python_path" => "[tool.NAME] in hostler.toml, with the name of a pack",
+        "serve" if in_header => "[tool.hostler]",
+        "protocol" | "serve" | "output" | "input_option" | "ask" | "env" | "config" | "functions"
+        | "new_privileges" | "python_path" => "[tool.NAME] in hostler.toml, with the name of a pack",
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {
             "[tool] in hostler.toml for every tool, or [tool.NAME] for one"
         }

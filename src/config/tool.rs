@@ -124,6 +124,20 @@ impl Word for OutputForm {
     const WORDS: &'static [(&'static str, Self)] = &[("json", Self::Json), ("text", Self::Text)];
 }
 
+/// What a Python file serves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Serve {
+    /// Its functions.
+    #[default]
+    Functions,
+    /// Itself, as a program with a command line.
+    Main,
+}
+
+impl Word for Serve {
+    const WORDS: &'static [(&'static str, Self)] = &[("functions", Self::Functions), ("main", Self::Main)];
+}
+
 /// The settings of one layer. What is stored of it is what executables and built-in tools declare.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -145,6 +159,9 @@ pub struct ToolLayer {
     pub output: Option<Setting<OutputForm>>,
     /// The option that gets its arguments as JSON, instead of its standard input.
     pub input_option: Option<Setting<String>>,
+    /// What a Python file serves.
+    #[serde(skip)]
+    pub serve: Option<Setting<Serve>>,
     /// Whether it is run to ask for its schema.
     #[serde(skip)]
     pub ask: Option<Setting<bool>>,
@@ -245,7 +262,7 @@ pub struct ToolLayer {
 impl ToolLayer {
     /// Reads what a header may set.
     pub fn of_header(section: &Section<'_>) -> Self {
-        Self { protocol: section.take("protocol"), ..Self::read(section) }
+        Self { protocol: section.take("protocol"), serve: section.take("serve"), ..Self::read(section) }
     }
 
     /// Reads `[tool]`.
@@ -269,6 +286,7 @@ impl ToolLayer {
             output: section.take("output"),
             input_option: section.take_as("input_option", option_word),
             ask: section.take("ask"),
+            serve: section.take("serve"),
             functions: section.take_as("functions", function_names),
             new_privileges: section.take("new_privileges"),
             env: variables_of(&section.section("env")),
@@ -347,6 +365,7 @@ impl ToolLayer {
             output: over.output.or(self.output),
             input_option: over.input_option.or(self.input_option),
             ask: over.ask.or(self.ask),
+            serve: over.serve.or(self.serve),
             large: over.large.or(self.large),
             share: over.share.or(self.share),
             journal: over.journal.or(self.journal),

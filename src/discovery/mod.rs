@@ -10,6 +10,7 @@ mod needs;
 mod python;
 mod reader;
 mod scan;
+mod serve;
 mod uri_template;
 
 use std::borrow::Cow;
@@ -67,6 +68,9 @@ pub struct ToolFile {
     /// Its tools, in the order of their lines. A broken file has them as far as possible too, so that a call of one can be
     /// answered with what is wrong.
     pub functions: Vec<Function>,
+    /// The tool that it is when it is run as a program, where it does something then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<Function>>,
     /// Functions that are not tools because of their names.
     #[serde(skip)]
     pub left_out: Vec<LeftOut>,

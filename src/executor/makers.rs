@@ -15,7 +15,7 @@ use crate::config::Environment;
 use crate::config::launcher::Launcher as LauncherKind;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
-use crate::config::tool::{Protocol, Share, WorkingDirectory};
+use crate::config::tool::{Protocol, Serve, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
@@ -51,6 +51,7 @@ impl Makers {
         identity.add("pack", &spec.pack);
         identity.add("host_access", format!("{:?}", spec.host));
         identity.add("settings", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.limits));
+        identity.add("serve", format!("{:?}", spec.is_program));
         identity.add("new_privileges", format!("{:?}", spec.new_privileges));
         identity.add("sandbox", format!("{:?}", spec.walls));
         identity.add("launcher", format!("{:?} {:?}", settings.launcher.value, spec.launcher));
@@ -131,6 +132,7 @@ impl Makers {
             walls: walls_of(entry, self.env_filter.environment()),
             launcher: entry.launcher(self.env_filter.environment()),
             is_bare: entry.serving().is_bare(),
+            is_program: settings.serve.as_ref().is_some_and(|serve| serve.value == Serve::Main),
         }
     }
 

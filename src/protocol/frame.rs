@@ -20,6 +20,9 @@ pub struct Hello<'a> {
     /// The number of calls to run at once, if it is more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
+    /// Whether the file is served as one program, in place of its functions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub program: bool,
     /// The types to describe when idle: names, grouped by direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub describe: Option<&'a RawValue>,
@@ -35,13 +38,19 @@ impl Hello<'_> {
 impl<'a> Hello<'a> {
     /// A hello for a pack.
     pub fn new(pack: &'a str, secrets: &'a [String], host: &'a [&'a str]) -> Self {
-        Self { protocol: VERSION, pack, secrets, host, concurrency: None, describe: None }
+        Self { protocol: VERSION, pack, secrets, host, concurrency: None, program: false, describe: None }
     }
 
     /// The same, for a worker that runs this many calls at once.
     #[must_use]
     pub fn running(self, concurrency: usize) -> Self {
         Self { concurrency: Some(concurrency).filter(|calls| *calls > 1), ..self }
+    }
+
+    /// The same, for a worker that runs its file as a program.
+    #[must_use]
+    pub fn of_program(self, program: bool) -> Self {
+        Self { program, ..self }
     }
 
     /// The same, with types to describe.

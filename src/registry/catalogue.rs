@@ -196,9 +196,11 @@ impl Catalogue {
     ) -> Self {
         resolve_overrides(&mut scan.files);
         for file in &mut scan.files {
-            if let Some(pack) = config.packs.get(&file.pack) {
+            let pack = config.packs.get(&file.pack);
+            if let Some(pack) = pack {
                 file.require(&pack.needs);
             }
+            file.serve(pack.and_then(|pack| pack.serve.as_ref()));
             file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
             name_functions(file, config);
         }

@@ -128,7 +128,8 @@ impl Handshake {
     async fn greeted(self, mut pipes: Pipes) -> Result<WorkerHandle, Fault> {
         let spec = &self.spec;
         let describe = spec.describe.as_deref().filter(|_| !spec.was_asked.swap(true, Ordering::Relaxed));
-        let hello = Hello::new(&spec.pack, &spec.secrets, &spec.host).running(spec.concurrency).describing(describe);
+        let hello = Hello::new(&spec.pack, &spec.secrets, &spec.host).running(spec.concurrency);
+        let hello = hello.of_program(spec.is_program).describing(describe);
         pipes.writer.send(&hello.frame());
         let limit = spec.startup_timeout;
         let hello = match tokio::time::timeout(limit, self.await_hello(&mut pipes.reader)).await {

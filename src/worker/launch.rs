@@ -116,6 +116,8 @@ pub struct WorkerSpec {
     pub launcher: Option<Arc<CommandLauncher>>,
     /// Whether it uses the bare protocol instead of protocol v1.
     pub is_bare: bool,
+    /// Whether it runs its file as a program for each call.
+    pub is_program: bool,
 }
 
 /// Receives a worker's type descriptions as JSON text.

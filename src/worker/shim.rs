@@ -53,6 +53,8 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/models.py"),
     carried!("hostler_worker/notes.py"),
     carried!("hostler_worker/output.py"),
+    carried!("hostler_worker/printed.py"),
+    carried!("hostler_worker/program.py"),
     carried!("hostler_worker/questions.py"),
     carried!("hostler_worker/running.py"),
     carried!("hostler_worker/scalars.py"),

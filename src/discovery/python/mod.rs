@@ -10,6 +10,7 @@ mod known_types;
 mod live;
 mod model;
 mod module;
+mod program;
 mod public;
 mod reach;
 mod results;
@@ -35,6 +36,7 @@ use self::docstring::Docstring;
 use self::frameworks::{CLASS_RULE, frontmatter, idle_classes};
 use self::functions::describe;
 use self::module::Module;
+use self::program::program;
 use self::public::public_functions;
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
@@ -181,6 +183,8 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let described: Vec<Function> = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
+    let is_program = module.is_program || file.functions.is_empty();
+    file.program = is_program.then(|| Box::new(program(&module, parsed.suite())));
     if let Some(error) = syntax_error(source, parsed) {
         file.break_with(Some(module.lines.at(error.range.start)), error.reason);
     }
@@ -210,9 +214,11 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             module.warn(line, "no-tools", what, &fix);
         } else {
             let fix = if module.runs_main {
-                "`main` is the program of the file; to serve it, name it in `__all__`"
+                "`main` is the program of the file; to serve it as one tool with a command line, set `serve = \"main\"` in the \
+                 header"
             } else {
-                "define one without a leading underscore, or name it in `__all__`"
+                "define one without a leading underscore, or name it in `__all__`; to serve the file as one program, set \
+                 `serve = \"main\"` in its header"
             };
             module.warn(1, "no-tools", "no public functions", fix);
         }
@@ -285,6 +291,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         header: None,
         description: None,
         functions: Vec::new(),
+        program: None,
         left_out: Vec::new(),
         status: Status::Ready,
         fingerprint: [0; 32],

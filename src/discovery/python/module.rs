@@ -13,7 +13,7 @@ use super::classes::Ancestry;
 use super::frameworks::Offers;
 use super::live::{Live, OpenNames};
 use super::public::Exports;
-use super::reach::{Reach, runs_main};
+use super::reach::{Reach, is_main_guard, runs_main};
 use super::schema::{Budget, Definitions};
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
@@ -52,6 +52,8 @@ pub(super) struct Module<'a> {
     pub(super) wrapped: BTreeSet<&'a str>,
     /// Whether the file runs its function `main` when it is run as a program.
     pub(super) runs_main: bool,
+    /// Whether the file does something more when it is run as a program.
+    pub(super) is_program: bool,
     /// The calls at the top level: statements, and values that are assigned, alone or in a list.
     pub(super) calls: Vec<&'a ExprCall>,
     /// The functions that frameworks make tools.
@@ -79,6 +81,7 @@ impl<'a> Module<'a> {
             lines: Lines::of(source),
             wrapped: BTreeSet::new(),
             runs_main: false,
+            is_program: false,
             calls: Vec::new(),
             offers: Offers::default(),
             definitions: Definitions::default(),
@@ -252,6 +255,7 @@ impl<'a> Module<'a> {
 
     fn branch(&mut self, branch: &'a StmtIf, reach: Reach) {
         self.runs_main |= runs_main(branch);
+        self.is_program |= is_main_guard(&branch.test);
         self.block(&branch.body, reach.inside(&branch.test));
         for clause in &branch.elif_else_clauses {
             let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));

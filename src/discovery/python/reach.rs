@@ -27,7 +27,7 @@ impl Reach {
 }
 
 /// `__name__ == "__main__"`
-fn is_main_guard(test: &Expr) -> bool {
+pub(super) fn is_main_guard(test: &Expr) -> bool {
     let Some(compare) = test.as_compare_expr() else { return false };
     let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
     compare.ops.iter().all(|op| *op == CmpOp::Eq) && sides.any(|side| name_of(side) == Some("__name__"))

@@ -75,3 +75,19 @@ fn a_click_command_with_decorators_of_its_own_file_takes_more() {
         file("import click\nfrom own import shared\n\n@click.command()\n@shared\ndef run(**given):\n    pass\n");
     assert_eq!(Value::Object(found.functions[0].input_schema.read()), json!({"type": "object", "properties": {}}));
 }
+
+#[test]
+fn a_program_describes_its_command_line() {
+    let found = file(
+        "import argparse\ndef main():\n    p = argparse.ArgumentParser(description='Reports.')\n    \
+         p.add_argument('name', help='Whose.')\n    p.add_argument('-n', '--times', required=True, choices=[1, 2])\n    \
+         s = p.add_subparsers()\n    s.add_parser('greet', help='Greets.').add_argument('--loud', action='store_true')\n\
+         if __name__ == '__main__':\n    main()\n",
+    );
+    let program = found.program.unwrap();
+    let expected = "Reports.\n\nIts command line (`argv`):\n- `name`: Whose.\n- `-n`, `--times`, one of [1,2], required\n- command `greet`: Greets.\n\
+                    - `--loud`";
+    assert_eq!((program.name.as_str(), program.description.as_deref()), ("main", Some(expected)));
+    assert!(file("def f(): ...\n").program.is_none());
+    assert!(file("print(1)\n").program.is_some());
+}

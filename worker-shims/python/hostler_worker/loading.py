@@ -61,8 +61,8 @@ class Function:
         return self.call(*args, **kwargs)
 
 
-def load(path, source=None):
-    """Import the tool file; (functions by name, None) or (None, what went wrong)."""
+def load(path, source=None, is_program=False):
+    """Import the tool file; (functions by name, None) or (None, what went wrong). A program is not imported: its calls run it."""
     folder = os.path.dirname(path)
     _take_python_path()
     if folder not in sys.path:
@@ -74,6 +74,10 @@ def load(path, source=None):
     sys.modules[name] = module  # before it runs: dataclasses and pickle look there
     try:
         code = compiled(path, source)
+        if is_program:
+            from .program import running
+
+            return Functions(main=Function("main", running(code, path))), None
         state.guard -= 1  # the author's code: a print here may be interrupted like any other
         try:
             exec(code, module.__dict__)

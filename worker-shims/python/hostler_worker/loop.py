@@ -247,7 +247,7 @@ def hello(message, functions):
     from .loading import load
     from .wire import quote
 
-    functions, problem = load(state.tool_file, state.source)
+    functions, problem = load(state.tool_file, state.source, params.get("program") is True)
     if problem is not None:
         return None, faults.import_failed(id, problem)
     text = '{"jsonrpc":"2.0","id":%s,"result":{"protocol":%d,"pid":%d,"python":"%d.%d.%d","functions":[%s],"features":%s}}\n'

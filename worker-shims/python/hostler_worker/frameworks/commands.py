@@ -1,14 +1,11 @@
 """Commands of click and typer: called as a shell would call them, and what they print is the result."""
 
-import sys
-from threading import Lock
-
 from ..convert import Mismatch
 from ..encode import ToolFailed
+from ..printed import Printed
 from .behind import package_of, unwrapped
 
 _CLICK = ("click", "rich_click", "typer")
-_printing = Lock()  # standard output is the process's
 
 
 class Commands:
@@ -52,26 +49,16 @@ def _roots(module):
 
 def calling(root, command, way):
     def call(**kwargs):
-        from contextlib import redirect_stdout
-        from io import BytesIO, TextIOWrapper
-
         words = [*way, *_words(command, kwargs)]
-        printed = BytesIO()
-        out = TextIOWrapper(printed, "utf-8", newline="\n", write_through=True)
-        with _printing, redirect_stdout(out):
+        with Printed() as printed:
             try:
                 with root.make_context(root.name or "tool", words) as context:
                     value = root.invoke(context)
             except (Exception, SystemExit) as error:
-                value = _ended(error, _text(printed))
-        return _text(printed) or value
+                value = _ended(error, printed)
+        return printed.text() or value
 
     return call
-
-
-def _text(printed):
-    text = printed.getvalue().decode("utf-8", "replace")
-    return text[:-1] if text.endswith("\n") else text
 
 
 def _ended(error, printed):
@@ -79,15 +66,12 @@ def _ended(error, printed):
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if hasattr(error, "format_message"):
         raise ToolFailed(error.format_message()) from None
-    status = getattr(error, "exit_code", 1) if "Exit" in kinds else error.code if isinstance(error, SystemExit) else None
-    if isinstance(status, str):
-        raise ToolFailed(status) from None
-    if status:
-        raise ToolFailed("it ended with exit status %s%s" % (status, ": " + printed if printed else "")) from None
+    if isinstance(error, SystemExit):
+        return printed.ended(error.code)
+    if "Exit" in kinds:
+        return printed.ended(getattr(error, "exit_code", 1))
     if "Abort" in kinds:
-        raise ToolFailed("it asked for input at a terminal, and there is none" + (": " + printed if printed else "")) from None
-    if "Exit" in kinds or isinstance(error, SystemExit):
-        return None
+        raise printed.failed("it asked for input at a terminal, and there is none") from None
     raise error
 
 

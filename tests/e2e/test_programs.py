@@ -1,0 +1,83 @@
+"""Files that are served as programs: `serve = "main"`."""
+
+import json
+import unittest
+
+from harness import config_file, connected, run, scratch, write_tool
+
+REPORT = '''"""Makes a report."""
+import argparse
+import sys
+
+CALLS = []
+
+
+def main():
+    CALLS.append(1)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name", help="Whose report.")
+    parser.add_argument("--times", type=int, choices=[1, 2])
+    given = parser.parse_args()
+    print(given.name, given.times, len(CALLS), __name__, sys.modules["__main__"].main is main)
+    print(sys.stdin.read(), end="")
+
+
+if __name__ == "__main__":
+    main()
+'''
+ENDS = '''import sys
+print("before")
+how = sys.argv[1]
+if how == "raise":
+    raise ValueError("no such report")
+sys.exit({"zero": 0, "none": None, "three": 3, "text": "gave up"}[how])
+'''
+HEADER = '# /// script\n# dependencies = []\n# [tool.hostler]\n# serve = "main"\n# ///\n'
+
+
+class Programs(unittest.IsolatedAsyncioTestCase):
+    async def test_a_program_is_one_tool_with_a_command_line(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "report", REPORT, header=HEADER)
+        async with connected(tools) as hostler:
+            listed = await hostler.tools()
+            self.assertEqual(list(listed), ["report_main"])
+            tool = listed["report_main"]
+            self.assertIn("- `--times`, one of [1,2]", tool.description)
+            self.assertEqual(list(tool.input_schema["properties"]), ["argv", "stdin"])
+            first = await hostler.call("report_main", argv=["Ada", "--times", "2"], stdin="one\ntwo\n")
+            self.assertEqual(first.value, "Ada 2 1 __main__ True\none\ntwo")
+            again = await hostler.call("report_main", argv=["Bob"])
+            self.assertEqual((again.value, again.worker), ("Bob None 1 __main__ True", first.worker), "anew, in the same worker")
+            wrong = await hostler.call("report_main", argv=["Ada", "--times", "7"])
+            self.assertEqual(wrong.code, "TOOL_ERROR")
+            self.assertIn("exit status 2: usage: report.py", wrong.message)
+            refused = await hostler.call("report_main", argv="Ada")
+            self.assertEqual(refused.code, "INVALID_PARAMS")
+
+    async def test_the_operator_may_say_it_of_any_file(self):
+        folder = scratch(self)
+        tools = folder / "tools"
+        write_tool(tools, "ends", ENDS, header="")
+        write_tool(tools, "functions", "def f() -> int:\n    return 1\n", header="")
+        config = config_file(folder, '[tool.ends]\nserve = "main"\n[tool.functions]\nserve = "main"\n')
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual(list(await hostler.tools()), ["ends_main"])
+            for how in ("zero", "none"):
+                self.assertEqual(await hostler.value("ends_main", argv=[how]), "before")
+            for how, code, words in (("three", "TOOL_ERROR", "exit status 3: before"), ("text", "TOOL_ERROR", "gave up"),
+                                     ("raise", "TOOL_ERROR", "no such report")):
+                ended = await hostler.call("ends_main", argv=[how])
+                self.assertEqual(ended.code, code, how)
+                self.assertIn(words, ended.message)
+            self.assertIn("before\n", ended.output, "what it printed until then")
+            self.assertEqual((await hostler.call("functions.f")).code, "STARTUP_FAILED")
+        found = json.loads(run("check", "--json", "--tools", tools, "--config", config).stdout)
+        self.assertEqual([(one["rule"], one["file"].rpartition("/")[2]) for one in found if one["level"] == "error"],
+                         [(found[0]["rule"], "functions.py")])
+
+    def test_a_program_without_functions_is_listed_with_what_to_do(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "ends", ENDS, header="")
+        listed = run("list", "--json", "--tools", tools)
+        self.assertIn('serve = \\"main\\"', listed.stdout + listed.stderr)
