@@ -160,6 +160,7 @@ impl<T: Builtin> AnyBuiltin for T {
         Function {
             name,
             symbol: None,
+            served_as: None,
             summary: Some(first_paragraph(&description)),
             description: Some(description),
             input_schema: SchemaText::of(&input_schema::<T::Params>()),

@@ -62,6 +62,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         }
         file.serve(pack.and_then(|pack| pack.serve.as_ref()));
         file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
+        file.rename(config);
     }
     let claims = collisions(&scan.files);
     let mut report = Report::default();
@@ -123,7 +124,7 @@ fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {
 fn displaced(winner: &ToolFile, all: &[ToolFile]) -> Vec<Finding> {
     let is_hidden = |other: &&ToolFile| {
         let is_program = |file: &ToolFile| file.kind == Kind::Executable;
-        let mut names = winner.functions.iter().map(|function| winner.names_of(&function.name).1);
+        let mut names = winner.functions.iter().map(|function| winner.names_of(function).1);
         match other.kind {
             Kind::Builtin => other.pack == winner.pack || names.any(|name| name == other.pack),
             _ => other.pack == winner.pack && is_program(other) != is_program(winner),

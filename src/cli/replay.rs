@@ -169,7 +169,8 @@ fn find(app: &Workspace, recorded: &Recorded, source: &Source) -> Result<Arc<Too
     if let Some(reason) = entry.broken() {
         return Err(Refusal::new(reason, format!("`hostler check {}` shows where", file.display())));
     }
-    let name = function.map_or_else(|| entry.file.pack.clone(), |function| format!("{}.{function}", entry.file.pack));
+    let pack = entry.file.served_pack();
+    let name = function.map_or_else(|| pack.to_owned(), |function| format!("{pack}.{function}"));
     registry.find(&name).map_err(|reason| show::missing(&name, reason))
 }
 

@@ -292,6 +292,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
         "bodies" | "keep_calls" | "keep_size" => "[journal] in hostler.toml",
         "serve" if in_header => "[tool.hostler]",
+        "as" => "[tool.NAME] in hostler.toml, with the name of a pack or of a function",
         "protocol" | "serve" | "output" | "input_option" | "ask" | "env" | "config" | "functions"
         | "new_privileges" | "python_path" => "[tool.NAME] in hostler.toml, with the name of a pack",
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {

@@ -14,7 +14,9 @@ use super::origin::{Place, Setting};
 use super::sandbox::SandboxLayer;
 use super::section::Section;
 use super::task::TaskMode;
-use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, option_word, secret_names};
+use super::value::{
+    ByteCount, IdleTimeout, Word, count, function_names, limit, memory, name_for_callers, option_word, secret_names,
+};
 
 /// The effect of repeating a call. It decides whether hostler may repeat one whose worker died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -162,6 +164,9 @@ pub struct ToolLayer {
     /// What a Python file serves.
     #[serde(skip)]
     pub serve: Option<Setting<Serve>>,
+    /// The name of the pack, or of the function, for callers.
+    #[serde(skip)]
+    pub served_as: Option<Setting<String>>,
     /// Whether it is run to ask for its schema.
     #[serde(skip)]
     pub ask: Option<Setting<bool>>,
@@ -287,6 +292,7 @@ impl ToolLayer {
             input_option: section.take_as("input_option", option_word),
             ask: section.take("ask"),
             serve: section.take("serve"),
+            served_as: section.take_as("as", name_for_callers),
             functions: section.take_as("functions", function_names),
             new_privileges: section.take("new_privileges"),
             env: variables_of(&section.section("env")),
@@ -303,6 +309,7 @@ impl ToolLayer {
             timeout: section.take_as("timeout", limit),
             effects: section.take("effects"),
             validate: section.take("validate"),
+            served_as: section.take_as("as", name_for_callers),
             policy: DeclaredPolicy::read(section),
             icon: section.take_as("icon", icon),
             ..Self::default()
@@ -366,6 +373,7 @@ impl ToolLayer {
             input_option: over.input_option.or(self.input_option),
             ask: over.ask.or(self.ask),
             serve: over.serve.or(self.serve),
+            served_as: over.served_as.or(self.served_as),
             large: over.large.or(self.large),
             share: over.share.or(self.share),
             journal: over.journal.or(self.journal),

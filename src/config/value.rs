@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::de::{DeValue, ValueDeserializer};
 
 use super::origin::Diagnosis;
+use crate::pep723::is_identifier;
 
 /// Another value than expected.
 pub fn mismatch(expected: &str, value: &DeValue<'_>, fix: impl Into<String>) -> Diagnosis {
@@ -185,6 +186,16 @@ pub(super) fn memory(value: &DeValue<'_>) -> Result<ByteCount, Diagnosis> {
 pub(super) fn secret_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let (what, fix) = ("expected a list of names".to_owned(), "write [\"NAME\"]".to_owned());
     Vec::from_toml(value).map_err(|_| Diagnosis { what, fix })
+}
+
+/// A name that model providers accept.
+pub(super) fn name_for_callers(value: &DeValue<'_>) -> Result<String, Diagnosis> {
+    let name = String::from_toml(value)?;
+    if is_identifier(&name) && name.len() <= 64 {
+        return Ok(name);
+    }
+    let what = format!("{name:?} is no name for a tool");
+    Err(Diagnosis::new(what, "use at most 64 letters a-z, digits and _, and no digit first"))
 }
 
 /// The name of a program's option.

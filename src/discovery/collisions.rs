@@ -80,9 +80,10 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
 fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) {
     let mut left_out = Vec::new();
     for function in file.functions.iter().filter(|function| function.role.is_tool()) {
-        let (own_name, mcp_name) = file.names_of(&function.name);
-        match refusal(&own_name, &mcp_name, tools) {
-            Some(reason) => left_out.push(LeftOut { name: own_name, mcp_name, line: function.line, reason }),
+        let (own_name, mcp_name) = file.names_of(function);
+        let key = file.key_of(function);
+        match refusal(&key, &own_name, &mcp_name, tools) {
+            Some(reason) => left_out.push(LeftOut { key, name: own_name, mcp_name, line: function.line, reason }),
             None => drop(tools.insert(mcp_name, (own_name, file.path.clone()))),
         }
     }
@@ -94,7 +95,7 @@ fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf
     let names: Vec<(String, usize)> = left_out.iter().map(|one| (one.name.clone(), one.line)).collect();
     let (functions, file_names) = (std::mem::take(&mut file.functions), &*file);
     let is_served = |function: &Function| {
-        let name = file_names.names_of(&function.name).0;
+        let name = file_names.names_of(function).0;
         !names.iter().any(|(other, line)| *other == name && *line == function.line)
     };
     let served = functions.into_iter().filter(is_served).collect();
@@ -103,13 +104,19 @@ fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf
 }
 
 /// Why a tool cannot have its name, if it cannot.
-fn refusal(own_name: &str, mcp_name: &str, tools: &HashMap<String, (String, PathBuf)>) -> Option<Diagnosis> {
+fn refusal(key: &str, own_name: &str, mcp_name: &str, tools: &HashMap<String, (String, PathBuf)>) -> Option<Diagnosis> {
     if mcp_name.len() > LONGEST_NAME {
         let what = format!("the MCP name of `{own_name}` has {} characters, more than {LONGEST_NAME}", mcp_name.len());
-        return Some(Diagnosis::new(what, "shorten the name of the pack or of the function"));
+        return Some(Diagnosis::new(what, format!("{}, or rename the function or its file", with_another_name(key))));
     }
     let (other, path) = tools.get(mcp_name)?;
     let place = path.display();
     let what = format!("`{own_name}` and `{other}` of {place} have the same MCP name `{mcp_name}`");
-    Some(Diagnosis::new(what, "rename one of them"))
+    Some(Diagnosis::new(what, format!("{}, or rename one of them", with_another_name(key))))
+}
+
+/// How a tool gets another name.
+fn with_another_name(key: &str) -> String {
+    let table = if key.contains('.') { format!("[tool.\"{key}\"]") } else { format!("[tool.{key}]") };
+    format!("set `as = \"…\"` under {table} in hostler.toml")
 }

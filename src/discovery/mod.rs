@@ -94,6 +94,9 @@ pub struct ToolFile {
     /// The files that it overrides.
     #[serde(skip)]
     pub overrides: Vec<PathBuf>,
+    /// The pack in the names of its tools, where the operator sets another.
+    #[serde(skip)]
+    pub served_as: Option<String>,
     /// The settings that it declares for all of its tools, if it is an executable.
     pub declared: ToolLayer,
 }
@@ -101,6 +104,8 @@ pub struct ToolFile {
 /// A function that cannot be a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
+    /// The name of its table in the configuration.
+    pub key: String,
     /// The full name that it would have.
     pub name: String,
     /// The name for MCP clients that it would have.
@@ -174,6 +179,9 @@ pub struct Function {
     /// What the worker knows it by, where that is not its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
+    /// Its name for callers, where the operator sets another.
+    #[serde(skip)]
+    pub served_as: Option<String>,
     /// The first paragraph of its docstring, on one line.
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
@@ -248,6 +256,7 @@ impl Function {
         Self {
             name: name.to_owned(),
             symbol: None,
+            served_as: None,
             summary: None,
             description: None,
             input_schema: JsonSchema::of(&open),
@@ -281,11 +290,20 @@ impl ToolFile {
     }
 
     /// The full name of one of its tools, and the name for MCP clients, which accept no dot. Only Python files are packs.
-    pub fn names_of(&self, function: &str) -> (String, String) {
+    pub fn names_of(&self, function: &Function) -> (String, String) {
+        let name = function.served_as.as_deref().unwrap_or(&function.name);
         match self.kind {
-            Kind::Executable | Kind::Builtin => (function.to_owned(), function.to_owned()),
-            Kind::Python | Kind::Internal => (format!("{}.{function}", self.pack), format!("{}_{function}", self.pack)),
+            Kind::Executable | Kind::Builtin => (name.to_owned(), name.to_owned()),
+            Kind::Python | Kind::Internal => {
+                let pack = self.served_pack();
+                (format!("{pack}.{name}"), format!("{pack}_{name}"))
+            }
         }
+    }
+
+    /// The pack in the names of its tools, which the operator may change.
+    pub fn served_pack(&self) -> &str {
+        self.served_as.as_deref().unwrap_or(&self.pack)
     }
 
     /// An executable whose schema is unknown.

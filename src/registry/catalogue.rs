@@ -203,6 +203,7 @@ impl Catalogue {
             file.serve(pack.and_then(|pack| pack.serve.as_ref()));
             file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
             name_functions(file, config);
+            file.rename(config);
         }
         resolve_collisions(&mut scan.files);
         scan.problems.retain(|problem| problem.matters(&config.tools.origin));
@@ -241,7 +242,7 @@ impl Catalogue {
         let pack = &entry.file.pack;
         let mut icons = Icons::default();
         for (place, function) in entry.file.functions.iter().enumerate() {
-            let (name, mcp_name) = entry.file.names_of(&function.name);
+            let (name, mcp_name) = entry.file.names_of(function);
             let list = match function.role {
                 Role::Tool => &mut self.tools,
                 Role::Resource { .. } => &mut self.resources,

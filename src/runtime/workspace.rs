@@ -22,7 +22,7 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::journal::{Claim, Journal};
 use crate::process::{self, Signals};
-use crate::registry::{Follower, Registry, Watching, keep_asking};
+use crate::registry::{Follower, Registry, Tool, Watching, keep_asking};
 use crate::telemetry::spawn;
 use crate::threads::{blocking, blocking_or_here};
 use crate::worker::{Shims, Sources};
@@ -241,7 +241,10 @@ pub(super) fn warnings(registry: &Registry) -> Vec<String> {
 fn unmatched_settings(registry: &Registry) -> Vec<(Place, Diagnosis)> {
     let (catalogue, config) = (registry.catalogue(), registry.config());
     let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
-    let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let key = |tool: &Arc<Tool>| format!("{}.{}", tool.entry.file.pack, tool.function().name);
+    let left_out = catalogue.files.iter().flat_map(|entry| &entry.file.left_out).map(|one| one.key.clone());
+    let keys: Vec<String> = catalogue.tools.iter().map(key).chain(left_out).collect();
+    let tools: Vec<&str> = keys.iter().map(String::as_str).collect();
     let tables = config.packs.iter().map(|table| (table, &packs));
     let functions = config.functions.iter().map(|table| (table, &tools));
     let unmatched = tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()));

@@ -81,3 +81,46 @@ class Programs(unittest.IsolatedAsyncioTestCase):
         write_tool(tools, "ends", ENDS, header="")
         listed = run("list", "--json", "--tools", tools)
         self.assertIn('serve = \\"main\\"', listed.stdout + listed.stderr)
+
+
+class Renamed(unittest.TestCase):
+    LONG = "a_name_of_a_function_that_is_far_too_long_for_what_models_accept"
+
+    def setUp(self):
+        self.folder = scratch(self)
+        self.tools = self.folder / "tools"
+        write_tool(self.tools, "long", f"def {self.LONG}() -> int:\n    return 1\n\n\ndef f() -> int:\n    return 2\n", header="")
+        write_tool(self.tools, "a", "def b_c() -> int:\n    return 3\n", header="")
+        write_tool(self.tools, "a_b", "def c() -> int:\n    return 4\n", header="")
+
+    def listed(self, settings=""):
+        done = run("list", "--json", "--tools", self.tools, "--config", config_file(self.folder, settings), cwd=self.folder)
+        self.assertNotIn("no tool is named", done.stderr)
+        return {row["name"]: (row["status"], row.get("reason") or "") for row in json.loads(done.stdout)}
+
+    def value(self, name, settings):
+        return run("call", name, "--tools", self.tools, "--config", config_file(self.folder, settings), cwd=self.folder).stdout.strip()
+
+    def test_a_name_that_is_too_long_or_taken_says_which_key_mends_it(self):
+        rows = self.listed()
+        for name, key in ((f"long.{self.LONG}", f'[tool."long.{self.LONG}"]'), ("a_b.c", '[tool."a_b.c"]')):
+            self.assertEqual(rows[name][0], "broken", rows)
+            self.assertIn(f'set `as = "…"` under {key}', rows[name][1])
+        settings = f'[tool."long.{self.LONG}"]\nas = "short"\neffects = "pure"\n[tool.a_b]\nas = "other"\n'
+        rows = self.listed(settings)
+        self.assertEqual({name: row[0] for name, row in rows.items()},
+                         dict.fromkeys(("long.short", "long.f", "a.b_c", "other.c"), "ready"))
+        for name, value in (("long.short", "1"), ("long_short", "1"), ("other_c", "4"), ("a.b_c", "3")):
+            self.assertEqual(self.value(name, settings), value)
+        shown = json.loads(run("show", "--json", "long.short", "--tools", self.tools, "--config", config_file(self.folder, settings)).stdout)
+        self.assertEqual(shown["settings"]["effects"]["value"], "pure", "its table has its own name")
+        check = run("check", "--json", "--tools", self.tools, "--config", config_file(self.folder, settings))
+        self.assertEqual(json.loads(check.stdout), [])
+
+    def test_what_takes_a_name_is_refused(self):
+        settings = '[tool."a_b.c"]\nas = "b"\n[tool.a_b]\nas = "a"\n[tool."a.b_c"]\nas = "b"\n'
+        self.assertEqual(self.listed(settings)["a.b"][0], "broken")
+        self.assertEqual(self.value("a.b", settings), "3", "the first by path has it")
+        wrong = run("list", "--tools", self.tools, "--config", config_file(self.folder, '[tool.a]\nas = "x-y"\n'))
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn("`tool.a.as`", wrong.stderr)

@@ -166,7 +166,7 @@ fn place_of(file: &ToolFile) -> String {
 
 /// A tool name for MCP clients that both have.
 fn clash(other: &ToolFile, found: &[ToolFile]) -> Option<String> {
-    let names = |file: &ToolFile| file.functions.iter().map(|one| file.names_of(&one.name).1).collect::<Vec<_>>();
+    let names = |file: &ToolFile| file.functions.iter().map(|one| file.names_of(one).1).collect::<Vec<_>>();
     let own: Vec<String> = found.iter().flat_map(names).collect();
     let name = names(other).into_iter().find(|name| own.contains(name))?;
     Some(format!("{} also has a tool `{name}` for MCP clients, and only one can be served", place_of(other)))

@@ -118,6 +118,7 @@ impl Printed {
             None
         });
         self.functions.push(Function {
+            served_as: None,
             summary: description.map(first_paragraph),
             description: description.map(str::to_owned),
             input_schema: JsonSchema::of(&input),

@@ -39,6 +39,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         output_schema: output.as_ref().map(JsonSchema::of),
         is_async: function.is_async,
         line: module.lines.of_node(&function.name),
+        served_as: None,
         summary: docs.summary,
         description: docs.description,
         role: Role::Tool,

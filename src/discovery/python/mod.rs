@@ -301,6 +301,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
+        served_as: None,
         declared: ToolLayer::default(),
     }
 }
