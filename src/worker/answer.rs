@@ -148,9 +148,16 @@ impl Handshake {
     pub(super) async fn slow_fault(&self, limit: Duration) -> Fault {
         let place = self.stuck_place().await.map(|place| format!("; it was at {place}")).unwrap_or_default();
         let limit = humantime::format_duration(limit);
+        let serving = self.stack.lock().line_that_serves(&self.spec.file);
         let setting = self.spec.startup_timeout_place.as_str();
         // A program without our interpreter; most languages buffer output to a pipe.
-        let text = if self.support.lease.is_some() {
+        let text = if let Some(line) = serving {
+            let file = self.spec.file.file_name().unwrap_or_default().to_string_lossy();
+            format!(
+                "{file} line {line} runs a server or an event loop when the file is imported, and had not returned after {limit}. \
+                 Put it under `if __name__ == \"__main__\":`"
+            )
+        } else if self.support.lease.is_some() {
             format!(
                 "it was not ready within {limit}{place}. Raise its `startup_timeout` {setting}, or do less during import"
             )

@@ -116,6 +116,18 @@ impl Stack {
         }
     }
 
+    /// The line at the top level of the tool's file that runs a server or an event loop.
+    pub fn line_that_serves(&self, tool_file: &Path) -> Option<u32> {
+        let tool = tool_file.to_string_lossy();
+        let waits = |frame: &Frame| {
+            matches!(frame.function.as_str(), "run_forever" | "serve_forever" | "accept" | "run_until_complete")
+                || frame.file.ends_with("/selectors.py")
+        };
+        let mut inside = self.frames().iter().take_while(|frame| frame.file != tool);
+        let top = self.frames().iter().find(|frame| frame.file == tool && frame.function == "<module>")?;
+        inside.any(waits).then_some(top.line)
+    }
+
     /// The frames in Python's order, outermost first, from the tool's first frame on: the frames outside belong to the
     /// shim.
     pub fn listing(&self, tool_file: &Path) -> Option<String> {

@@ -94,6 +94,20 @@ class Files(unittest.IsolatedAsyncioTestCase):
             write_tool(tools, "engine", BODY)
             self.assertEqual(await hostler.value("engine_well"), 1)
 
+    async def test_a_server_or_an_agent_that_runs_at_import(self):
+        tools = scratch(self) / "tools"
+        server = "from http.server import HTTPServer, BaseHTTPRequestHandler as Any\ndef serve():\n    HTTPServer(('127.0.0.1', 0), Any).serve_forever()\nserve()\n"
+        agent = "import asyncio\nasync def run():\n    await asyncio.sleep(600)\n\nasyncio.run(run())\n"
+        write_tool(tools, "server", BODY + server)
+        write_tool(tools, "agent", BODY + agent)
+        config = config_file(tools.parent, '[tool]\nstartup_timeout = "1s"\n')
+        async with connected(tools, config=config) as hostler:
+            for pack, text in (("server", server), ("agent", agent)):
+                answer = await hostler.call(f"{pack}_well")
+                self.assertEqual(answer.code, "STARTUP_FAILED")
+                line = (tools / f"{pack}.py").read_text().rstrip().count("\n") + 1
+                self.assertIn(f"{pack}.py line {line} runs a server or an event loop when the file is imported", answer.message)
+
     async def test_a_dependency_that_does_not_exist(self):
         header = with_dependencies("hostler-has-no-such-package")
         await self.mended("ENVIRONMENT_FAILED", "\"hostler-has-no-such-package\" (", "correct the name", header=header)
