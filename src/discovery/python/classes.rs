@@ -21,6 +21,10 @@ pub(super) enum ClassKind {
     NamedTuple,
     /// A pydantic model.
     Model,
+    /// A class of attrs.
+    Attrs,
+    /// A class of msgspec.
+    Struct,
     Other,
 }
 
@@ -118,6 +122,12 @@ impl<'a> Module<'a> {
             ancestry.kind = ClassKind::Dataclass;
             ancestry.is_pydantic = name.starts_with("pydantic.");
         }
+        if ancestry.kind == ClassKind::Other && self.is_of_attrs(class) {
+            ancestry.kind = ClassKind::Attrs;
+        }
+        if ancestry.kind == ClassKind::Struct && !self.is_plain_struct(class) {
+            ancestry.is_complete = false;
+        }
         ancestry.classes.push(class);
     }
 
@@ -158,6 +168,7 @@ fn kind_of_base(name: &str) -> Option<ClassKind> {
         "typing.TypedDict" | "typing_extensions.TypedDict" => ClassKind::TypedDict,
         "typing.NamedTuple" => ClassKind::NamedTuple,
         "pydantic.BaseModel" | "pydantic.main.BaseModel" | "pydantic.RootModel" => ClassKind::Model,
+        "msgspec.Struct" => ClassKind::Struct,
         _ if name.starts_with("enum.") => ClassKind::Enumeration,
         _ => return None,
     })
@@ -257,16 +268,22 @@ impl<'a> Hints<'_, 'a> {
         let ancestry = self.module.ancestry(class);
         let mut built = match ancestry.kind {
             ClassKind::Other => Schema::new(),
+            // It may be an array.
+            ClassKind::Struct if !ancestry.is_complete => Schema::new(),
             ClassKind::Enumeration => self.enumeration(&ancestry),
             ClassKind::NamedTuple => self.named_tuple(&ancestry),
-            ClassKind::Dataclass | ClassKind::TypedDict | ClassKind::Model => match ancestry.root {
-                // An early validator accepts anything, a serializer writes anything.
-                Some(_) if overruled_fields(&ancestry, self.side).iter().any(|name| matches!(*name, "root" | "*")) => {
-                    Schema::new()
+            ClassKind::Dataclass | ClassKind::TypedDict | ClassKind::Model | ClassKind::Attrs | ClassKind::Struct => {
+                match ancestry.root {
+                    // An early validator accepts anything, a serializer writes anything.
+                    Some(_)
+                        if overruled_fields(&ancestry, self.side).iter().any(|name| matches!(*name, "root" | "*")) =>
+                    {
+                        Schema::new()
+                    }
+                    Some(root) => self.root(root),
+                    None => self.object(&ancestry),
                 }
-                Some(root) => self.root(root),
-                None => self.object(&ancestry),
-            },
+            }
         };
         if let Some(text) = docstring_of(&class.body).and_then(|text| Docstring::parse(text).description) {
             built.entry("description").or_insert(Value::String(text));

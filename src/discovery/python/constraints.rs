@@ -26,7 +26,8 @@ impl Constraints {
     /// Reads an argument of `Annotated` by its full name: `annotated_types.Ge(0)`, `StringConstraints(pattern="…")`.
     pub(super) fn of_note(module: &Module<'_>, name: &str, call: &ExprCall) -> Self {
         let Some(note) = name.strip_prefix("annotated_types.") else {
-            let is_known = matches!(name, "pydantic.StringConstraints" | "pydantic.types.StringConstraints");
+            let is_known =
+                matches!(name, "pydantic.StringConstraints" | "pydantic.types.StringConstraints" | "msgspec.Meta");
             return if is_known { Self::of_keywords(module, call) } else { Self::default() };
         };
         let at = |index: usize, word: &str| {
@@ -136,12 +137,6 @@ pub(super) fn field_call<'e>(module: &Module<'_>, expression: &'e Expr) -> Optio
     is_field(&module.outside_name(&call.func)?).then_some(call)
 }
 
-/// Whether an expression is a call of a function from outside the file, by its full name.
-pub(super) fn call_of<'e>(module: &Module<'_>, expression: &'e Expr, name: &str) -> Option<&'e ExprCall> {
-    let call = expression.as_call_expr()?;
-    (module.outside_name(&call.func)? == name).then_some(call)
-}
-
 /// Annotations of pydantic that read a value before its type does, so that it may be anything.
 const COME_FIRST: [&str; 4] =
     ["pydantic.BeforeValidator", "pydantic.PlainValidator", "pydantic.WrapValidator", "pydantic.WithJsonSchema"];
@@ -200,7 +195,8 @@ impl Hints<'_, '_> {
             }
             _ => {
                 Constraints::of_note(self.module, name, call).constrain(schema, self.side);
-                None
+                let text = keyword(call, "description").filter(|_| name == "msgspec.Meta");
+                text.and_then(|text| literal(text, self.module)?.as_str().map(str::to_owned))
             }
         };
         schema.extend(description.map(|text| ("description".to_owned(), Value::String(text))));

@@ -4,9 +4,10 @@ use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
 use serde_json::{Map, Value, json};
 
 use super::classes::{Ancestry, ClassKind, class_keyword};
-use super::constraints::{Constraints, call_of, field_call};
+use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
 use super::known_types::{KnownType, Side};
+use super::makers::{has_own_constructor, is_field};
 use super::model::{ModelConfig, overruled_fields};
 use super::module::{Module, Named, docstring_of, name_of};
 
@@ -33,13 +34,16 @@ pub(super) struct Field<'a> {
 pub(super) fn of_class<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> Fields<'a> {
     let mut found = Fields { all: Vec::new(), is_closed: false, is_known: true };
     for class in &ancestry.classes {
-        let has_fields = ancestry.kind != ClassKind::Dataclass || module.is_dataclass(class);
+        let has_fields = match ancestry.kind {
+            ClassKind::Dataclass => module.is_dataclass(class),
+            ClassKind::Attrs => module.is_of_attrs(class),
+            _ => true,
+        };
         if has_fields {
             add_fields(module, class, ancestry, side, &mut found);
         }
         // A constructor of its own may take other arguments.
-        let own_constructor = |it: &Stmt| it.as_function_def_stmt().is_some_and(|f| f.name.as_str() == "__init__");
-        found.is_known &= !side.is_input() || !class.body.iter().any(own_constructor);
+        found.is_known &= !side.is_input() || !class.body.iter().any(has_own_constructor);
     }
     if side.is_input() {
         found.is_closed = is_closed(module, ancestry, side);
@@ -49,6 +53,18 @@ pub(super) fn of_class<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: S
     }
     if ancestry.is_pydantic {
         name_fields(module, ancestry, side, &mut found);
+    }
+    if ancestry.kind == ClassKind::Attrs && side.is_input() {
+        for field in &mut found.all {
+            let alias = field.info.alias.take();
+            field.name = alias.unwrap_or_else(|| field.written.trim_start_matches('_').to_owned());
+            found.is_known &= !field.info.is_renamed;
+        }
+    }
+    if ancestry.kind == ClassKind::Struct {
+        // Results leave out defaults.
+        let may_omit = |class: &&StmtClassDef| class_keyword(class, "omit_defaults").is_some();
+        found.is_known &= side.is_input() || !ancestry.classes.iter().any(may_omit);
     }
     if !side.is_input() && ancestry.kind != ClassKind::TypedDict {
         // Results have every field.
@@ -66,6 +82,7 @@ fn is_closed<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> bo
         ClassKind::TypedDict if side == Side::Given => !ancestry.classes.iter().any(|class| admits_further(class)),
         ClassKind::TypedDict => ancestry.classes.iter().any(says_closed),
         ClassKind::NamedTuple => true,
+        ClassKind::Struct => side.is_input() && ancestry.classes.iter().any(|class| module.refuses_unknown(class)),
         // pydantic ignores unknown keys.
         _ => !ancestry.is_pydantic && side == Side::Given,
     }
@@ -122,8 +139,11 @@ fn add_fields<'a>(
             class.body.get(index + 1..).and_then(docstring_of).map(|text| Docstring::parse(text).description);
         let described = || documented.parameters.get(name).cloned();
         info.description = info.description.or_else(|| text_below.flatten()).or_else(described);
-        let field =
-            Field { name: name.to_owned(), written: name, annotation: &assign.annotation, info, is_overruled: false };
+        let is_overruled = side.is_input() && module.is_converted(assign.value.as_deref());
+        let in_json =
+            if ancestry.kind == ClassKind::Struct { module.name_in_json(assign.value.as_deref()) } else { None };
+        let in_json = in_json.unwrap_or_else(|| name.to_owned());
+        let field = Field { name: in_json, written: name, annotation: &assign.annotation, info, is_overruled };
         match found.all.iter_mut().find(|earlier| earlier.written == name) {
             Some(earlier) => *earlier = field,
             None => found.all.push(field),
@@ -157,7 +177,8 @@ fn field_info<'a>(
     }
     let noted = if ancestry.is_pydantic { noted_field(module, annotation) } else { None };
     let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
-    let call = call_of(module, value, "dataclasses.field").or_else(|| field_call(module, value));
+    let made = value.as_call_expr().filter(|call| module.outside_name(&call.func).is_some_and(|name| is_field(&name)));
+    let call = made.or_else(|| field_call(module, value));
     let own = match call {
         Some(call) => FieldInfo::of_call(module, call),
         None if value.is_ellipsis_literal_expr() && ancestry.is_pydantic => FieldInfo::required(),
@@ -233,7 +254,7 @@ impl FieldInfo {
             let text = keyword(call, name)?;
             literal(text, module)?.as_str().map(str::to_owned)
         };
-        let factory = keyword(call, "default_factory");
+        let factory = keyword(call, "default_factory").or_else(|| keyword(call, "factory"));
         let says = |name: &str, wanted: bool| {
             keyword(call, name).and_then(|value| literal(value, module)) == Some(Value::Bool(wanted))
         };

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::classes::ClassKind;
 use super::constraints::called_type;
 use super::fields::literal;
+use super::generics::is_parameter;
 use super::known_types::{KnownType, Side, pydantic_type};
 use super::live::means_anything;
 use super::model::is_readable;
@@ -96,6 +97,7 @@ impl<'m, 'a> Hints<'m, 'a> {
                 self.live(hint).unwrap_or_else(|| self.class(class))
             }
             Named::Class(class) => self.class(class),
+            Named::Value { value, .. } if is_parameter(self.module, value) => Schema::new(),
             Named::Value { name, value, is_alias } => {
                 let schema = self.alias(name, value, is_alias);
                 if schema.is_empty() { self.live(hint).unwrap_or_default() } else { schema }
@@ -106,7 +108,10 @@ impl<'m, 'a> Hints<'m, 'a> {
 
     /// The schema that a live type described for a name. A name without one is added to the open names.
     fn live(&mut self, hint: &Expr) -> Option<Schema> {
-        let name = dotted(hint)?;
+        self.live_named(dotted(hint)?)
+    }
+
+    pub(super) fn live_named(&mut self, name: String) -> Option<Schema> {
         if let Some(schema) = self.module.live.named(&name, self.side) {
             self.refer_to_live(schema);
             return Some(schema.clone());
@@ -223,8 +228,7 @@ const MOST_LITERALS: usize = 10_000;
 impl Hints<'_, '_> {
     pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
         match self.module.resolve(&generic.value) {
-            // Type parameters are left open.
-            Named::Class(class) => return self.class(class),
+            Named::Class(class) => return self.bound(class, generic),
             Named::Value { name, value, is_alias } => return self.alias(name, value, is_alias),
             _ => {}
         }

@@ -48,6 +48,22 @@ fn unresolved_names_are_open_by_side() {
 }
 
 #[test]
+fn models_with_arguments_for_their_parameters_are_open() {
+    let model = "from pydantic import BaseModel\nfrom typing import Generic, TypeVar\nT = TypeVar('T')\n\
+                 class Own(BaseModel): ...\n\
+                 class Box(BaseModel, Generic[T]):\n    item: T\n    inner: 'Box[T] | None' = None\n";
+    let named = "def f(a: Box[int], b: list['Box[dict[str, Own] | None]']) -> Box[Own]: ...";
+    let expected = json!({"given": ["Box[dict[str, Own] | None]", "Box[int]"], "returned": ["Box[Own]"]});
+    assert_eq!(open(&format!("{model}{named}")), expected);
+    for unknown in ["Box[T]", "Box[print()]", "Box['x']", "Box[1]", "Box"] {
+        assert_eq!(open(&format!("{model}def f(a: {unknown}): ...")), json!({}), "{unknown}");
+    }
+    let described = r##"{"given": {"names": {"Box[int]": {"$ref": "#/$defs/Box_int_"}}, "defs": {"Box_int_": {"type": "object"}}}}"##;
+    let schema = input(&format!("{model}def f(a: Box[int]): ..."), described);
+    assert_eq!(schema["properties"]["a"], json!({"$ref": "#/$defs/Box_int_"}));
+}
+
+#[test]
 fn known_names_and_any_are_not_open() {
     assert_eq!(open("class Own: ...\ndef f(a: int, b: Any, c: object, d: list[str], e: Own): ..."), json!({}));
 }

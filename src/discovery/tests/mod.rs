@@ -8,6 +8,7 @@ mod folders;
 mod frameworks;
 mod hints;
 mod live;
+mod makers;
 mod results;
 mod roles;
 mod sizes;

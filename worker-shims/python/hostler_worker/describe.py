@@ -43,6 +43,11 @@ def describe(wanted, namespace):
 
 
 def _named(dotted, namespace):
+    if "[" in dotted:  # a generic class with arguments, as the file's own hint has it
+        try:
+            return eval(dotted, namespace)
+        except Exception:
+            return None
     first, *rest = dotted.split(".")
     try:
         value = namespace[first]
