@@ -352,6 +352,7 @@ impl<'a> Hints<'_, 'a> {
         if info.default == Some(Value::Null) && self.side.is_input() {
             property = nullable(property);
         }
+        property.extend(info.annotations.clone());
         if let Some(text) = &info.description {
             property.insert("description".to_owned(), Value::String(text.clone()));
         }

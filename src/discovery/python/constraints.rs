@@ -187,6 +187,7 @@ impl Hints<'_, '_> {
             name if is_field(name) => {
                 let info = FieldInfo::of_call(self.module, call);
                 info.constraints.constrain(schema, self.side);
+                schema.extend(info.annotations);
                 info.description
             }
             "typing_extensions.Doc" | "annotated_doc.Doc" => {

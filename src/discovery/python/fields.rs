@@ -3,6 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
 use serde_json::{Map, Value, json};
 
+use super::annotations;
 use super::classes::{Ancestry, ClassKind, class_keyword};
 use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
@@ -10,6 +11,7 @@ use super::known_types::{KnownType, Side};
 use super::makers::{has_own_constructor, is_field};
 use super::model::{ModelConfig, overruled_fields};
 use super::module::{Module, Named, docstring_of, name_of};
+use super::schema::Schema;
 
 /// The fields of a class.
 pub(super) struct Fields<'a> {
@@ -221,6 +223,8 @@ pub(super) struct FieldInfo {
     pub(super) is_required: bool,
     pub(super) default: Option<Value>,
     pub(super) description: Option<String>,
+    /// What else it says for readers of its schema.
+    pub(super) annotations: Schema,
     pub(super) alias: Option<String>,
     /// Whether its name in JSON is unknown.
     pub(super) is_renamed: bool,
@@ -272,6 +276,7 @@ impl FieldInfo {
                 .and_then(|value| literal(value, module))
                 .or_else(|| factory.and_then(|factory| made(module, factory))),
             description: text("description").or_else(|| text("help")),
+            annotations: annotations::of_field(module, call),
             is_renamed: alias.is_none() && given.is_some(),
             alias,
             is_hidden_from,
@@ -284,6 +289,8 @@ impl FieldInfo {
         self.is_renamed |= self.alias.is_none() && noted.is_renamed;
         self.alias = self.alias.or(noted.alias);
         self.description = self.description.or(noted.description);
+        let own = std::mem::replace(&mut self.annotations, noted.annotations);
+        self.annotations.extend(own);
         if self.is_hidden_from == Hidden::Nowhere {
             self.is_hidden_from = noted.is_hidden_from;
         }

@@ -182,6 +182,7 @@ fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: O
     if parameter.default().is_some_and(Expr::is_none_literal_expr) {
         schema = nullable(schema);
     }
+    schema.extend(info.annotations);
     schema.extend(info.description.map(|text| ("description".to_owned(), Value::String(text))));
     if let Some(text) = text {
         schema.entry("description").or_insert_with(|| Value::String(text.clone()));

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use ruff_python_ast::{Expr, StmtClassDef};
 use serde_json::{Map, Value, json};
 
+use super::annotations::is_annotation;
 use super::known_types::Side;
 use super::module::Module;
 use super::types::{DEEPEST_HINT, Hints};
@@ -27,7 +28,7 @@ pub(super) fn of_type(name: &str) -> Schema {
 
 /// Whether a schema does not restrict the value.
 pub(super) fn admits_anything(schema: &Schema) -> bool {
-    schema.keys().all(|key| matches!(key.as_str(), "description" | "default" | "title"))
+    schema.keys().all(|key| is_annotation(key))
 }
 
 /// Whether `null` is certainly among the values of a schema.

@@ -190,3 +190,19 @@ fn an_explicit_alias_may_be_made_by_a_call() {
     let before = "from typing import NewType, TypeAlias\nCount: TypeAlias = NewType('Count', int)";
     assert_eq!(hint(before, "Count"), json!({"type": "integer"}));
 }
+
+#[test]
+fn fields_may_say_more_for_readers() {
+    let found = input(
+        "from pydantic import BaseModel, Field\nfrom typing import Annotated\n\
+         class M(BaseModel):\n    x: int = Field(5, title='The X', examples=[1], deprecated=True, \
+         json_schema_extra={'x-unit': 'cm', 'minimum': 9, 'default': 1})\n\
+         def f(m: M, y: Annotated[int, Field(examples=[2], deprecated='use x')] = 1, z: list[Annotated[str, Field(title='Z')]] = Field([], title='All')): ...\n",
+    );
+    let says =
+        json!({"type": "integer", "default": 5, "title": "The X", "examples": [1], "deprecated": true, "x-unit": "cm"});
+    assert_eq!(found["$defs"]["M"]["properties"]["x"], says);
+    assert_eq!(found["properties"]["y"], json!({"type": "integer", "default": 1, "examples": [2], "deprecated": true}));
+    let list = json!({"type": "array", "items": {"type": "string", "title": "Z"}, "default": [], "title": "All"});
+    assert_eq!(found["properties"]["z"], list);
+}
