@@ -178,9 +178,15 @@ fn identity(call: &CallContext, service: &CallService) -> String {
     };
     let folder = config.directory.as_os_str().as_encoded_bytes();
     let mut hash = Sha256::new();
-    for part in
-        [file, folder, call.tool.name.as_bytes(), &entry.version, config.mode.value.word().as_bytes(), reach.as_bytes()]
-    {
+    for part in [
+        file,
+        folder,
+        call.tool.name.as_bytes(),
+        call.tool.key().as_bytes(),
+        &entry.version,
+        config.mode.value.word().as_bytes(),
+        reach.as_bytes(),
+    ] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

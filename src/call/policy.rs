@@ -203,7 +203,10 @@ impl PolicyLayer {
         verdict: &mut Verdict,
     ) -> Result<Vec<Because>, Fault> {
         let tool = service.find(call.request.role, &call.tool.name)?;
-        if is_approved && call.version == 1 && tool.entry.version != call.tool.entry.version {
+        if is_approved
+            && call.version == 1
+            && (tool.entry.version != call.tool.entry.version || tool.key() != call.tool.key())
+        {
             verdict.deny_for("its file has changed since it was approved");
             let message = format!("Permission denied: {} has changed since it was approved; call it again", tool.name);
             return Err(Fault::new(Code::PermissionDenied, message));

@@ -127,7 +127,7 @@ pub(super) fn assume(file: &mut ToolFile) {
 }
 
 /// Whether an executable can be started, and what was wrong with its metadata when it was last asked. It is not run here.
-pub(super) fn check_executable(file: &ToolFile) -> FileReport {
+pub(super) fn check_executable(file: &ToolFile, is_switched_off: bool) -> FileReport {
     let finding = |rule, reason: &Diagnosis| Finding::new(rule, None, reason.what.clone(), reason.fix.clone());
     let found = match &file.status {
         Status::Broken { reason, .. } | Status::Missing { reason } => {
@@ -135,7 +135,8 @@ pub(super) fn check_executable(file: &ToolFile) -> FileReport {
             Some(finding(if is_named { &rule::NO_PROGRAM } else { &rule::NAME }, reason))
         }
         Status::SchemaUnknown { reason } => Some(finding(&rule::METADATA, reason)),
-        Status::NotAsked { reason } => Some(finding(&rule::NOT_ASKED, reason)),
+        // What the operator has chosen is no finding.
+        Status::NotAsked { reason } => (!is_switched_off).then(|| finding(&rule::NOT_ASKED, reason)),
         Status::Ready | Status::Unasked => None,
     };
     let remarks = file.warnings.iter().map(|remark| finding(&rule::METADATA, &remark.reason));

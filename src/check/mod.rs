@@ -46,6 +46,7 @@ pub struct Surroundings {
 /// Checks folders of tools, and single files.
 pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings) -> Report {
     let mut scan = scan_all(folders, surroundings.known.as_ref(), &Answers::default());
+    scan.files.iter_mut().for_each(|file| file.decide_asking(&surroundings.config));
     scan.files.iter_mut().for_each(file::assume);
     let before: Vec<ToolFile> = scan.files.iter().chain(&surroundings.built_in).cloned().collect();
     resolve_overrides(&mut scan.files);
@@ -56,12 +57,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     scan.files.iter_mut().for_each(file::assume);
     let config = &surroundings.config;
     for file in &mut scan.files {
-        let pack = config.packs.get(&file.pack);
-        if let Some(pack) = pack {
-            file.require(&pack.needs);
-        }
-        file.serve(pack.and_then(|pack| pack.serve.as_ref()));
-        file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
+        file.configure(config);
         file.rename(config);
     }
     let claims = collisions(&scan.files);
@@ -76,7 +72,9 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     }
     for (file, claim) in scan.files.iter().zip(&claims) {
         let mut one = match file.kind {
-            Kind::Executable => file::check_executable(file),
+            Kind::Executable => {
+                file::check_executable(file, config.packs.get(&file.pack).is_some_and(|pack| pack.ask.is_some()))
+            }
             _ => file::check(file, &effective(file, config), surroundings),
         };
         report.icons(file, &mut one, config);

@@ -88,7 +88,7 @@ fn has_effect(tool: &Tool, setting: &str) -> bool {
         }
         // Of what runs inside hostler, only commands and tools in a process of their own have a sandbox.
         Serving::Inside => {
-            let (is_bash, has_process) = (tool.name == "bash", tool.entry.needs_process());
+            let (is_bash, has_process) = (tool.entry.file.pack == "bash", tool.entry.needs_process());
             match setting {
                 "sandbox" | "max_memory" | "max_cpu" => is_bash || has_process,
                 "launcher" => is_bash && has_command,

@@ -148,10 +148,15 @@ pub(super) fn end_of(text: &str, most: Option<usize>) -> String {
     }
 }
 
+/// A text of several lines on one.
+fn on_one_line(text: &str) -> String {
+    if text.contains('\n') { text.split_whitespace().collect::<Vec<_>>().join(" ") } else { text.to_owned() }
+}
+
 /// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe. A cell is a line of plain text, whatever
 /// it was made from.
 pub(super) fn table(rows: &[Vec<String>], width: Option<usize>) -> String {
-    let cells = |row: &Vec<String>| row.iter().map(|cell| plain(cell).replace('\n', " ")).collect::<Vec<_>>();
+    let cells = |row: &Vec<String>| row.iter().map(|cell| on_one_line(&plain(cell))).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length = |text: &str| text.chars().count();

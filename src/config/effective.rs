@@ -126,6 +126,9 @@ impl EffectiveTool {
         let reaches: Vec<String> = self.sandbox.iter().map(Sandbox::shown).collect();
         let launcher = self.launcher.value.command().map(|_| self.launcher.value.shown());
         let needs = self.needs.reach();
+        let runs =
+            (self.serve.as_ref().map(|serve| serve.value), self.input_option.as_ref().map(|option| &option.value));
+        let protocol = (protocol, runs);
         format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?} {launcher:?}{needs}", self.cwd.value)
     }
 }

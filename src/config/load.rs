@@ -337,13 +337,8 @@ impl Config {
         &self.options
     }
 
-    /// What is said under `[tool.NAME]` about asking a program for its schema.
-    pub fn asks(&self, pack: &str) -> Option<bool> {
-        Some(self.packs.get(pack)?.ask.as_ref()?.value)
-    }
-
-    /// Whether all programs of a file's folder are tools: because it is one of hostler's own, or all are to be asked.
-    pub fn are_tools(&self, file: &Path) -> bool {
+    /// Whether all programs of a file's folder are asked for their schema: it is one of hostler's own folders, or `ask = "all"`.
+    pub fn asks_all_beside(&self, file: &Path) -> bool {
         self.executables.ask == Ask::All || self.own_tools.iter().any(|folder| file.starts_with(folder))
     }
 

@@ -54,13 +54,13 @@ impl Word for OnSchemaFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     /// Those that mention a schema, and all in hostler's own tools folders.
-    Meant,
+    Likely,
     /// All.
     All,
 }
 
 impl Word for Ask {
-    const WORDS: &'static [(&'static str, Self)] = &[("meant", Self::Meant), ("all", Self::All)];
+    const WORDS: &'static [(&'static str, Self)] = &[("likely", Self::Likely), ("all", Self::All)];
 }
 
 /// `[executables]`: how programs are asked for their schema.
@@ -80,7 +80,7 @@ impl Executables {
         let ask = section.take("ask");
         section.finish(false);
         Self {
-            ask: ask.map_or(Ask::Meant, |setting| setting.value),
+            ask: ask.map_or(Ask::Likely, |setting| setting.value),
             schema_timeout: limit.map_or(Duration::from_secs(1), |setting| setting.value),
             on_schema_failure: failure.map_or(OnSchemaFailure::List, |setting| setting.value),
         }

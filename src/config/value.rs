@@ -194,7 +194,7 @@ pub(super) fn name_for_callers(value: &DeValue<'_>) -> Result<String, Diagnosis>
     if is_identifier(&name) && name.len() <= 64 {
         return Ok(name);
     }
-    let what = format!("{name:?} is no name for a tool");
+    let what = format!("{name:?} is not a valid name for a tool");
     Err(Diagnosis::new(what, "use at most 64 letters a-z, digits and _, and no digit first"))
 }
 
@@ -204,7 +204,10 @@ pub(super) fn option_word(value: &DeValue<'_>) -> Result<String, Diagnosis> {
     if is_option_word(&word) {
         return Ok(word);
     }
-    Err(Diagnosis::new(format!("{word:?} is no option"), "write it as the program takes it, like \"--execute\""))
+    Err(Diagnosis::new(
+        format!("{word:?} is not a valid option"),
+        "write it as the program takes it, like \"--execute\"",
+    ))
 }
 
 /// Whether a text is one word that begins with a hyphen.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::reader::{self, FORMAT};
-use super::{Function, ToolFile};
+use super::{Function, Status, ToolFile};
 
 /// File systems store times in ticks of up to two seconds: a file that changed less than that ago can change again and look
 /// the same.
@@ -148,9 +148,10 @@ impl CachedFiles {
         &self.text[place.clone()]
     }
 
-    /// Whether it holds any version of a file.
-    pub(super) fn holds(&self, path: &Path) -> bool {
-        self.lines.contains_key(path)
+    /// Whether any version of an executable has printed a schema.
+    pub(super) fn has_answered(&self, path: &Path) -> bool {
+        let json = self.lines.get(path).and_then(|place| self.line(place).trim_end().splitn(4, '\t').nth(3));
+        json.and_then(|json| reader::from_json(path, json)).is_some_and(|file| file.status == Status::Ready)
     }
 
     /// The file at a path with the place of its line, if it has the same stamp.

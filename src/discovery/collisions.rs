@@ -30,7 +30,8 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();
     for index in order {
         let file = &mut files[index];
-        if !is_identifier(&file.pack) {
+        // What is not served takes no name.
+        if !is_identifier(&file.pack) || file.not_asked().is_some() {
             continue;
         }
         if let Some((earlier, kind)) = packs.get(&file.pack) {
@@ -55,16 +56,16 @@ fn taken(file: &ToolFile, earlier: &Path, kind: Kind) -> Diagnosis {
 /// Conflicts within a folder are left to [`resolve_collisions`].
 pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
     let mut strongest: HashMap<String, (usize, PathBuf)> = HashMap::new();
-    for file in files.iter() {
+    for file in files.iter().filter(|file| file.not_asked().is_none()) {
         let claim = (file.rank, file.path.clone());
         let best = strongest.entry(file.pack.clone()).or_insert_with(|| claim.clone());
         if claim.0 > best.0 {
             *best = claim;
         }
     }
-    let (kept, mut overridden): (Vec<_>, Vec<_>) = std::mem::take(files)
-        .into_iter()
-        .partition(|file| strongest.get(&file.pack).is_none_or(|best| best.0 == file.rank));
+    let (kept, mut overridden): (Vec<_>, Vec<_>) = std::mem::take(files).into_iter().partition(|file| {
+        file.not_asked().is_some() || strongest.get(&file.pack).is_none_or(|best| best.0 == file.rank)
+    });
     *files = kept;
     overridden.sort_by_key(|file| file.rank);
     for weaker in overridden {
@@ -92,11 +93,11 @@ fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf
         let (line, reason) = (first.line, first.reason.clone());
         return file.break_with(Some(line), reason);
     }
-    let names: Vec<(String, usize)> = left_out.iter().map(|one| (one.name.clone(), one.line)).collect();
+    let names: Vec<(String, usize)> = left_out.iter().map(|one| (one.key.clone(), one.line)).collect();
     let (functions, file_names) = (std::mem::take(&mut file.functions), &*file);
     let is_served = |function: &Function| {
-        let name = file_names.names_of(function).0;
-        !names.iter().any(|(other, line)| *other == name && *line == function.line)
+        let key = file_names.key_of(function);
+        !names.iter().any(|(other, line)| *other == key && *line == function.line)
     };
     let served = functions.into_iter().filter(is_served).collect();
     file.functions = served;

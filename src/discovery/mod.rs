@@ -323,12 +323,15 @@ impl ToolFile {
     /// Why it cannot be called, if it cannot.
     pub fn broken(&self) -> Option<String> {
         match &self.status {
-            Status::Ready | Status::SchemaUnknown { .. } | Status::Unasked => None,
+            Status::Ready | Status::SchemaUnknown { .. } | Status::Unasked | Status::NotAsked { .. } => None,
             Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
-            Status::Broken { line: None, reason } | Status::Missing { reason } | Status::NotAsked { reason } => {
-                Some(reason.to_string())
-            }
+            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.to_string()),
         }
+    }
+
+    /// Why it is not asked for its schema, and not served.
+    pub fn not_asked(&self) -> Option<&Diagnosis> {
+        if let Status::NotAsked { reason } = &self.status { Some(reason) } else { None }
     }
 
     /// Marks the file broken. A file keeps its first reason.

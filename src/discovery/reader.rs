@@ -114,7 +114,8 @@ impl<'a> Reader<'a> {
             return ReadFile { file, line: Some(CacheLine::Known(line)) };
         }
         // What answered before its present version is asked again.
-        let file = if self.known.holds(path) { executable::unasked(path) } else { executable::if_asked(path) };
+        let file =
+            if self.known.has_answered(path) { executable::unasked(path) } else { executable::unasked_or_not(path) };
         if matches!(file.status, Status::NotAsked { .. }) {
             return self.found(file, stamp);
         }

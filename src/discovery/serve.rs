@@ -2,19 +2,35 @@
 
 use super::{Function, Kind, ToolFile};
 use crate::config::Config;
-use crate::config::origin::{Diagnosis, Setting};
+use crate::config::origin::Diagnosis;
 use crate::config::tool::{Serve, ToolLayer};
 
+/// Rules about functions.
+const OF_FUNCTIONS: [&str; 5] = ["no-tools", "class", "exports", "star-args", "role"];
+
 impl ToolFile {
-    /// Serves the file as it is told to. `told` comes from the operator, or else its header counts.
-    pub fn serve(&mut self, told: Option<&Setting<Serve>>) {
-        let declared = || self.header.as_ref()?.layer.serve.as_ref();
+    /// Applies what the configuration says about a Python file: what it needs, and what it serves.
+    pub fn configure(&mut self, config: &Config) {
+        let pack = config.packs.get(&self.pack);
+        if let Some(pack) = pack {
+            self.require(&pack.needs);
+        }
+        let header = self.header.as_ref().map(|header| &header.layer);
+        let serve = pack.and_then(|pack| pack.serve.as_ref()).or_else(|| header?.serve.as_ref());
+        let protocol = pack.and_then(|pack| pack.protocol.as_ref()).or_else(|| header?.protocol.as_ref());
         let is_python = matches!(self.kind, Kind::Python | Kind::Internal);
-        let serve = told.or_else(declared).map(|set| set.value);
-        if !is_python || serve != Some(Serve::Main) || !self.is_ready() {
+        if !is_python || serve.map(|serve| serve.value) != Some(Serve::Main) || !self.is_ready() {
             return;
         }
-        let Some(program) = self.program.take() else {
+        if protocol.is_some() {
+            let what = "it has both `serve = \"main\"` and a `protocol`, which a program that serves itself speaks";
+            return self.break_with(None, Diagnosis::new(what, "remove one of the two"));
+        }
+        self.serve_program();
+    }
+
+    fn serve_program(&mut self) {
+        let Some(program) = self.program.clone() else {
             let what = "`serve = \"main\"` is set for it, and it does nothing when it is run as a program";
             let fix = "call its program under `if __name__ == \"__main__\":`, or remove `serve`";
             return self.break_with(None, Diagnosis::new(what, fix));
@@ -23,16 +39,20 @@ impl ToolFile {
         self.functions = vec![*program];
         self.left_out.clear();
         // What keeps functions from being served does not matter, and its types are not asked for.
-        self.warnings
-            .retain(|warning| !matches!(&*warning.rule, "no-tools" | "class" | "exports" | "star-args" | "role"));
+        self.warnings.retain(|warning| !OF_FUNCTIONS.contains(&&*warning.rule));
         self.open = super::OpenNames::default();
     }
 }
 
 impl ToolFile {
-    /// The table of a function in the configuration: `pack.function`, or the name of a program with one tool.
+    /// The table in the configuration by which a function gets another name: `pack.function`, or that of a program with one tool.
     pub(super) fn key_of(&self, function: &Function) -> String {
-        if function.name == self.pack { self.pack.clone() } else { format!("{}.{}", self.pack, function.name) }
+        if self.is_alone() { self.pack.clone() } else { format!("{}.{}", self.pack, function.name) }
+    }
+
+    /// Whether it is one tool without a pack: an executable or a built-in tool.
+    fn is_alone(&self) -> bool {
+        matches!(self.kind, Kind::Executable | Kind::Builtin) && self.functions.len() == 1
     }
 
     /// Gives its tools the names that the configuration sets with `as`. Its tables keep the file's own names.
@@ -40,7 +60,7 @@ impl ToolFile {
         let named = |layer: Option<&ToolLayer>| Some(layer?.served_as.as_ref()?.value.clone());
         let pack = named(config.packs.get(&self.pack));
         let is_python = matches!(self.kind, Kind::Python | Kind::Internal);
-        let is_alone = !is_python && self.functions.len() == 1;
+        let is_alone = self.is_alone();
         for function in &mut self.functions {
             let key = format!("{}.{}", self.pack, function.name);
             function.served_as = named(config.functions.get(&key)).or_else(|| pack.clone().filter(|_| is_alone));

@@ -136,7 +136,8 @@ fn fitting<'a>(tool: &Tool, arguments: &'a str) -> Result<&'a str, Fault> {
         return Ok(arguments);
     }
     let what = format!(
-        "the arguments of {} are {} bytes of JSON; its program takes them as the value of an option, which may have {LONGEST_ARGUMENT}",
+        "the arguments of {} are {} bytes of JSON; its program takes them as the value of an option, which may have {LONGEST_ARGUMENT}. \
+         Pass less, or the path of a file",
         tool.name,
         arguments.len()
     );
@@ -154,7 +155,7 @@ fn result(tool: &str, done: &Done) -> Result<Box<RawValue>, Fault> {
     let wrong = |what: String| {
         let message = format!(
             "the output of {tool} {what}; a tool prints one JSON value on its standard output (a string in quotation marks), and \
-             everything else on standard error; for a program that prints text, set `output = \"text\"` under [tool.NAME]"
+             everything else on standard error; for a program that prints text, set `output = \"text\"` under [tool.NAME], or let `--schema` print `\"output\": \"text\"`"
         );
         Err(Fault::new(Code::InvalidOutput, message).with(details(done)))
     };

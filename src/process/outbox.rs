@@ -26,7 +26,7 @@ pub struct Outbox(Arc<Senders>);
 pub struct Progress(Weak<Shared>);
 
 impl Progress {
-    /// The bytes that the stream has accepted; `None` once it is closed.
+    /// The bytes that the stream has accepted; `None` after the last clone of its outbox.
     pub fn written(&self) -> Option<u64> {
         Some(self.0.upgrade()?.state.lock().accepted())
     }
@@ -208,6 +208,8 @@ impl Outbox {
 impl Shared {
     fn close(&self, state: &mut State) {
         state.is_closed = true;
+        // What the stream has not accepted, it never will.
+        state.queued = state.accepted();
         state.backlog = Vec::new();
         (state.written, state.unflushed) = (0, 0);
         self.caught_up.notify_waiters();

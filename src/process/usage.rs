@@ -98,6 +98,11 @@ impl CallCount {
         self.close(id);
     }
 
+    /// Whether it has answered any.
+    pub fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed) > 0
+    }
+
     /// It gave one back that it had not begun.
     pub fn record_return(&self, id: u64) {
         self.sent.fetch_sub(1, Ordering::Relaxed);

@@ -76,6 +76,11 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// `pack.function` by the file's own names, which the operator does not change: the name of its table in the configuration.
+    pub fn key(&self) -> String {
+        format!("{}.{}", self.entry.file.pack, self.function().name)
+    }
+
     /// The function as it was read.
     pub fn function(&self) -> &Function {
         &self.entry.file.functions[self.place]
@@ -196,12 +201,7 @@ impl Catalogue {
     ) -> Self {
         resolve_overrides(&mut scan.files);
         for file in &mut scan.files {
-            let pack = config.packs.get(&file.pack);
-            if let Some(pack) = pack {
-                file.require(&pack.needs);
-            }
-            file.serve(pack.and_then(|pack| pack.serve.as_ref()));
-            file.decide_asking(config.asks(&file.pack), config.are_tools(&file.path));
+            file.configure(config);
             name_functions(file, config);
             file.rename(config);
         }

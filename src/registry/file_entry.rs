@@ -100,9 +100,10 @@ impl FileEntry {
         }
     }
 
-    /// What is wrong with the file on disk, also where an earlier version of it answers.
+    /// Why it is not served, or what is wrong with the file on disk, also where an earlier version of it answers.
     pub fn trouble(&self) -> Option<String> {
-        self.broken().or_else(|| Some(self.stale.as_ref()?.reason.clone()))
+        let not_asked = || self.file.not_asked().map(ToString::to_string);
+        self.broken().or_else(not_asked).or_else(|| Some(self.stale.as_ref()?.reason.clone()))
     }
 
     /// Whether reading it again would give the same.

@@ -41,7 +41,7 @@ impl Governed {
 /// apart by their file, and tables of the same name by the file that has them.
 fn limit(rules: &mut Rules, tool: &Tool, policy: &DeclaredPolicy) {
     let config = &tool.entry.config;
-    let name = format!("tool {} {}", whole(&tool.entry.file.path), tool.name);
+    let name = format!("tool {} {}", whole(&tool.entry.file.path), tool.key());
     rules.limit(policy, &Scope::Tool(tool.name.clone()), |_| name.clone());
     let category = policy.category.as_ref().map(|category| &category.value);
     let of_category = category.and_then(|category| Some((category, &config.categories.get(category)?.policy)));

@@ -71,7 +71,8 @@ impl Catalogue {
         let tools = functions.filter(|tool| filter.admits(tool, mode)).map(|tool| tool_row(tool));
         // A broken file without known tools is listed as a whole.
         let unnamed = self.files.iter().filter(|_| filter.is_empty());
-        let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
+        let has_reason = |entry: &FileEntry| entry.broken().is_some() || entry.file.not_asked().is_some();
+        let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && has_reason(entry));
         let left_out = self.files.iter().filter(|_| filter.is_empty());
         let left_out = left_out.flat_map(|entry| entry.file.left_out.iter().map(|one| left_out_row(entry, one)));
         let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).chain(left_out).collect();
@@ -118,7 +119,8 @@ fn tool_row(tool: &Tool) -> Row {
 
 /// A function that is not a tool because of its name.
 fn left_out_row(entry: &FileEntry, one: &LeftOut) -> Row {
-    let problem = Some(format!("line {}: {}", one.line, one.reason));
+    let problem =
+        Some(if one.line > 0 { format!("line {}: {}", one.line, one.reason) } else { one.reason.to_string() });
     Row { name: one.name.clone(), status: "broken".to_owned(), problem, ..file_row(entry) }
 }
 

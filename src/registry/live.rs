@@ -313,6 +313,7 @@ impl Registry {
         if missing == MissingExecutables::Listed {
             add_missing(&mut scan.files, &before);
         }
+        scan.files.iter_mut().for_each(|file| file.decide_asking(&config));
         keep_listed(&mut scan.files, &before);
         scan.files.extend(built_in.iter().cloned());
         if config.executables.on_schema_failure == OnSchemaFailure::Skip {

@@ -11,7 +11,7 @@ use super::file_entry::FileEntry;
 use crate::config::builtin::{GROUPS, listed_as};
 use crate::config::mode::Mode;
 use crate::config::section::{is_typo_of, nearest};
-use crate::discovery::{SourceId, Status};
+use crate::discovery::SourceId;
 use crate::pep723::nearest_identifier;
 
 /// Why a name is not a tool's.
@@ -54,12 +54,13 @@ impl Catalogue {
         let name = meant.as_deref().unwrap_or(name);
         // `a_b.c` belongs to the pack `a_b` rather than to `a`.
         let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
-        let pack = self.files.iter().filter(|entry| is_of(name, &entry.file.pack)).max_by_key(rank);
+        let pack = self.files.iter().filter(|entry| is_of(name, entry.file.served_pack())).max_by_key(rank);
+        let pack_not_asked = pack.and_then(|entry| Some(entry.file.not_asked()?.to_string()));
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
-            if matches!(entry.file.status, Status::NotAsked { .. }) {
-                return NotFound::Unknown { near: Vec::new(), advice: reason };
-            }
             return NotFound::Broken(entry.file.source(), reason);
+        }
+        if let Some(reason) = pack_not_asked {
+            return NotFound::Unknown { near: Vec::new(), advice: reason };
         }
         let mut left_out = self.files.iter().flat_map(|entry| &entry.file.left_out);
         if let Some(one) = left_out.find(|one| one.name == name || one.mcp_name == name) {

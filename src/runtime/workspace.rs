@@ -14,7 +14,7 @@ use crate::config::builtin::listed_as;
 use crate::config::origin::{Diagnosis, Place, Setting};
 use crate::config::recorder::Recorder;
 use crate::config::section::nearest;
-use crate::config::tables::OnSchemaFailure;
+use crate::config::tables::{Ask, OnSchemaFailure};
 use crate::config::tool::ToolLayer;
 use crate::config::{Config, ConfigError, ConfigOptions, environment};
 use crate::discovery::Cache;
@@ -22,7 +22,7 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::journal::{Claim, Journal};
 use crate::process::{self, Signals};
-use crate::registry::{Follower, Registry, Tool, Watching, keep_asking};
+use crate::registry::{Follower, Registry, Watching, keep_asking};
 use crate::telemetry::spawn;
 use crate::threads::{blocking, blocking_or_here};
 use crate::worker::{Shims, Sources};
@@ -143,6 +143,8 @@ impl Workspace {
     pub fn glance_into(&self, folder: &Path) -> Arc<Registry> {
         let mut config = (*self.config()).clone();
         config.tools.value = vec![folder.to_owned()];
+        // Programs that a person names are meant.
+        config.executables.ask = Ask::All;
         // Includes executables without a schema.
         config.executables.on_schema_failure = OnSchemaFailure::List;
         Arc::new(Registry::open(Arc::new(config)))
@@ -241,9 +243,8 @@ pub(super) fn warnings(registry: &Registry) -> Vec<String> {
 fn unmatched_settings(registry: &Registry) -> Vec<(Place, Diagnosis)> {
     let (catalogue, config) = (registry.catalogue(), registry.config());
     let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
-    let key = |tool: &Arc<Tool>| format!("{}.{}", tool.entry.file.pack, tool.function().name);
     let left_out = catalogue.files.iter().flat_map(|entry| &entry.file.left_out).map(|one| one.key.clone());
-    let keys: Vec<String> = catalogue.tools.iter().map(key).chain(left_out).collect();
+    let keys: Vec<String> = catalogue.tools.iter().map(|tool| tool.key()).chain(left_out).collect();
     let tools: Vec<&str> = keys.iter().map(String::as_str).collect();
     let tables = config.packs.iter().map(|table| (table, &packs));
     let functions = config.functions.iter().map(|table| (table, &tools));

@@ -155,7 +155,7 @@ impl Handshake {
             let file = self.spec.file.file_name().unwrap_or_default().to_string_lossy();
             format!(
                 "{file} line {line} runs a server or an event loop when the file is imported, and had not returned after {limit}. \
-                 Put it under `if __name__ == \"__main__\":`"
+                 Put it under `if __name__ == \"__main__\":`; if it is to return, raise its `startup_timeout` {setting}"
             )
         } else if self.support.lease.is_some() {
             format!(

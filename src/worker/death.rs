@@ -63,14 +63,8 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         peak_memory: death.peak_memory,
         ..Details::default()
     };
-    if death.read_nothing && death.excess.is_none() {
-        let last = death.stderr.as_deref().and_then(last_word).map(|line| format!("; last line of stderr: {line}"));
-        let text = format!(
-            "{tool} could not be started: it ended with {} before it read the call{place}{}",
-            death.exit,
-            last.unwrap_or_default()
-        );
-        return Fault::new(Code::StartupFailed, text).with(details);
+    if death.is_failed_start() {
+        return Fault::new(Code::StartupFailed, unread_text(tool, death)).with(details);
     }
     let next = match beside {
         0 => "the next call starts a new worker".to_owned(),
@@ -128,6 +122,22 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         _ => Fault::new(Code::ToolCrashed, format!("{tool} died during the call; {next}")),
     };
     fault.with(details)
+}
+
+impl Death {
+    /// Whether it ended by itself before it read its first call.
+    fn is_failed_start(&self) -> bool {
+        let was_sent = self.exit.signal_name().is_some_and(|signal| is_sent(&signal));
+        self.read_nothing && !was_sent && self.excess.is_none() && self.broke.is_none()
+    }
+}
+
+fn unread_text(tool: &str, death: &Death) -> String {
+    let last = death.stderr.as_deref().and_then(last_word).map(|line| format!("; last line of stderr: {line}"));
+    let (exit, last) = (death.exit, last.unwrap_or_default());
+    format!(
+        "{tool} could not be started: it ended with {exit} before it read the call{last}. The next call starts a new worker"
+    )
 }
 
 /// Whether a process held so much of the installed memory that the system most likely killed it.

@@ -120,8 +120,9 @@ impl Stack {
     pub fn line_that_serves(&self, tool_file: &Path) -> Option<u32> {
         let tool = tool_file.to_string_lossy();
         let waits = |frame: &Frame| {
-            matches!(frame.function.as_str(), "run_forever" | "serve_forever" | "accept" | "run_until_complete")
-                || frame.file.ends_with("/selectors.py")
+            let is_loop = ["/asyncio/", "/uvicorn/", "/hypercorn/", "/gunicorn/", "/werkzeug/", "/trio/", "/anyio/"];
+            matches!(frame.function.as_str(), "run_forever" | "serve_forever")
+                || is_loop.iter().any(|part| frame.file.contains(part))
         };
         let mut inside = self.frames().iter().take_while(|frame| frame.file != tool);
         let top = self.frames().iter().find(|frame| frame.file == tool && frame.function == "<module>")?;

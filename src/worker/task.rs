@@ -143,7 +143,8 @@ impl WorkerTask {
         let stack = self.stack.lock().clone();
         let broke = self.broke;
         let peak_memory = self.child.peak_memory();
-        let read_nothing = self.first_input.as_ref().is_some_and(FirstInput::is_unread);
+        // One that answers without reading has begun, too.
+        let read_nothing = !self.calls.has_answered() && self.first_input.as_ref().is_some_and(FirstInput::is_unread);
         self.events.send(WorkerEvent::Died(Death {
             exit: self.real_exit(exit, &stack),
             status: exit.code().filter(|_| self.between != Between::Nothing && self.is_bare),

@@ -7,9 +7,10 @@ use std::path::Path;
 use memchr::memmem::Finder;
 
 use super::super::{Kind, Status, ToolFile};
+use crate::config::Config;
 use crate::config::origin::Diagnosis;
 
-/// What a program says that answers `--schema`.
+/// A word that is in every program that answers `--schema`.
 const WORD: &[u8] = b"schema";
 /// How much of a program is searched for the word, in bytes.
 const MOST: u64 = 64 << 20;
@@ -41,25 +42,26 @@ pub(super) fn mentions_schema(path: &Path) -> bool {
 }
 
 impl ToolFile {
-    /// Decides whether an executable is asked for its schema, and thereby served. `told` is what the operator says about it, `is_meant`
-    /// whether all programs of its folder are tools.
-    pub fn decide_asking(&mut self, told: Option<bool>, is_meant: bool) {
-        if self.kind != Kind::Executable {
+    /// Decides by the configuration whether an executable is asked for its schema, and thereby served.
+    pub fn decide_asking(&mut self, config: &Config) {
+        if self.kind != Kind::Executable || matches!(self.status, Status::Broken { .. } | Status::Missing { .. }) {
             return;
         }
-        match told {
-            Some(false) if !matches!(self.status, Status::Broken { .. } | Status::Missing { .. }) => {
+        let setting = config.packs.get(&self.pack).and_then(|pack| pack.ask.as_ref());
+        match setting.map(|ask| ask.value) {
+            Some(false) => {
                 let what = "`ask = false` is set for it, so it is not run to ask for its schema";
                 self.status = Status::NotAsked { reason: Diagnosis::new(what, "remove `ask` to serve it") };
+                self.functions.clear();
             }
-            Some(true) => self.be_asked(),
-            None if is_meant => self.be_asked(),
-            _ => {}
+            Some(true) => self.mark_unasked(),
+            None if config.asks_all_beside(&self.path) => self.mark_unasked(),
+            None => {}
         }
     }
 
-    fn be_asked(&mut self) {
-        if matches!(self.status, Status::NotAsked { .. }) {
+    fn mark_unasked(&mut self) {
+        if self.not_asked().is_some() {
             self.status = Status::Unasked;
         }
     }
@@ -67,7 +69,7 @@ impl ToolFile {
 
 /// Why a program is not asked that does not mention a schema.
 pub(super) fn not_asked(pack: &str) -> Status {
-    let what = "the program is not asked for its schema, since nothing in it says `schema`";
+    let what = "it was not run with `--schema`, because its text does not contain `schema`";
     let fix = format!("if it is a tool, set `ask = true` under [tool.{pack}] in hostler.toml");
     Status::NotAsked { reason: Diagnosis::new(what, fix) }
 }

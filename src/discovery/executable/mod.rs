@@ -102,8 +102,8 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
     file
 }
 
-/// The same, if it is to be asked: a program that does not mention a schema is not.
-pub(super) fn if_asked(path: &Path) -> ToolFile {
+/// The same, and whether it is to be asked: not if it does not mention a schema.
+pub(super) fn unasked_or_not(path: &Path) -> ToolFile {
     let mut file = unasked(path);
     if file.status == Status::Unasked && !asked::mentions_schema(path) {
         file.status = asked::not_asked(&file.pack);

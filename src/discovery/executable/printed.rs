@@ -55,55 +55,86 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
     })?;
     match unwrapped(value) {
         Value::Object(tool) => {
-            let mut printed =
-                Printed { declared: declared_settings(std::slice::from_ref(&tool))?, ..Printed::default() };
-            printed.remarks = printed.add(&tool, name.to_owned());
+            let mut printed = Printed::with_settings_of(std::slice::from_ref(&tool));
+            let remarks = printed.add(&tool, name.to_owned());
+            printed.remarks.extend(remarks);
             Ok(printed)
         }
         Value::Array(tools) if tools.is_empty() => Err(unusable("`--schema` prints an empty list")),
-        Value::Array(tools) if tools.len() > MOST_TOOLS => {
-            Err(unusable(format!("`--schema` prints more than {MOST_TOOLS} tools")))
-        }
-        Value::Array(tools) => several(tools),
+        Value::Array(tools) => Ok(several(tools, name)),
         _ => Err(unusable("the output of `--schema` is neither an object nor a list of objects")),
     }
 }
 
 /// Without what some providers of models put around a tool or a list of tools: `{"type": "function", "function": {…}}`,
-/// `{"tools": […]}`.
+/// `{"tools": […]}`. What else is declared there holds for each tool.
 fn unwrapped(value: Value) -> Value {
     const LISTS: [&str; 4] = ["tools", "functions", "function_declarations", "functionDeclarations"];
     let Value::Object(mut outer) = value else { return value };
     let is_function = outer.get("type").is_some_and(|kind| kind == "function");
     if is_function && outer.get("function").is_some_and(Value::is_object) {
-        return outer.remove("function").unwrap_or_default();
+        let function = outer.remove("function").unwrap_or_default();
+        return within(function, &outer);
     }
     let list = LISTS.into_iter().find(|key| outer.get(*key).is_some_and(Value::is_array));
-    match list.filter(|_| outer.get("name").is_none()) {
-        Some(key) => outer.remove(key).unwrap_or_default(),
-        None => Value::Object(outer),
+    match list.filter(|_| outer.get("name").is_none()).and_then(|key| outer.remove(key)) {
+        Some(Value::Array(tools)) => {
+            Value::Array(tools.into_iter().map(|tool| within(unwrapped(tool), &outer)).collect())
+        }
+        _ => Value::Object(outer),
     }
 }
 
-fn several(tools: Vec<Value>) -> Result<Printed, Diagnosis> {
-    let (mut found, mut objects) = (Printed::default(), Vec::new());
+/// A tool with what is declared around it.
+fn within(tool: Value, outer: &Schema) -> Value {
+    let Value::Object(mut tool) = tool else { return tool };
+    for (key, value) in
+        outer.iter().filter(|(key, _)| !["type", "name", "title", "description"].contains(&key.as_str()))
+    {
+        tool.entry(key).or_insert_with(|| value.clone());
+    }
+    Value::Object(tool)
+}
+
+fn several(tools: Vec<Value>, name: &str) -> Printed {
+    let count = tools.len();
+    let all: Vec<Value> = tools.into_iter().map(unwrapped).collect();
+    let objects: Vec<Schema> = all.iter().filter_map(|tool| tool.as_object().cloned()).collect();
+    let names = if count > MOST_TOOLS {
+        Err(unusable(format!("`--schema` prints more than {MOST_TOOLS} tools")))
+    } else {
+        names_of(&all)
+    };
+    let mut found = Printed::with_settings_of(&objects);
+    match names {
+        Ok(names) => {
+            for (tool, name) in objects.iter().zip(names) {
+                let remarks = found.add(tool, name.clone());
+                found.remarks.extend(remarks.into_iter().map(of_one(&name)));
+            }
+        }
+        Err(reason) => found.add_unknown(name, &objects, reason),
+    }
+    found
+}
+
+/// The names of several tools.
+fn names_of(tools: &[Value]) -> Result<Vec<String>, Diagnosis> {
+    let mut names: Vec<String> = Vec::new();
     for (place, tool) in (1..).zip(tools) {
-        let Value::Object(tool) = unwrapped(tool) else {
+        let Value::Object(tool) = tool else {
             return Err(unusable(format!("item {place} of the output of `--schema` is not an object")));
         };
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
         if !is_identifier(&name) {
             return Err(unusable(format!("item {place} of the output of `--schema` has no valid `name`")));
         }
-        if found.functions.iter().any(|other| other.name == name) {
+        if names.contains(&name) {
             return Err(unusable(format!("`--schema` prints two tools called `{name}`")));
         }
-        let remarks = found.add(&tool, name.clone());
-        found.remarks.extend(remarks.into_iter().map(of_one(&name)));
-        objects.push(tool);
+        names.push(name);
     }
-    found.declared = declared_settings(&objects)?;
-    Ok(found)
+    Ok(names)
 }
 
 impl Printed {
@@ -112,9 +143,9 @@ impl Printed {
         let (declared, remarks) = declared_policy(tool);
         let description =
             tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        let input = input_of(tool).map_err(of_one(&name)).unwrap_or_else(|reason| self.open(reason));
+        let input = input_of(tool).map_err(of_one(&name)).unwrap_or_else(|reason| self.leave_open(reason));
         let output = output_of(tool).map_err(of_one(&name)).unwrap_or_else(|reason| {
-            self.open(reason);
+            self.leave_open(reason);
             None
         });
         self.functions.push(Function {
@@ -133,8 +164,74 @@ impl Printed {
         remarks
     }
 
+    /// One tool for several that cannot be told apart, as strict as all of them.
+    fn add_unknown(&mut self, name: &str, tools: &[Schema], reason: Diagnosis) {
+        let mut policy = DeclaredPolicy::default();
+        for tool in tools {
+            let (declared, remarks) = declared_policy(tool);
+            policy = stricter(policy, declared.map(|layer| layer.policy).unwrap_or_default());
+            self.remarks.extend(remarks);
+        }
+        let declared = Some(Box::new(ToolLayer { policy, ..ToolLayer::default() }));
+        self.functions.push(Function { declared, ..Function::unknown(name) });
+        self.unknown.get_or_insert(reason);
+    }
+
+    /// With what an executable declares for all of its tools, which share its processes: what one declares holds for all.
+    fn with_settings_of(tools: &[Schema]) -> Self {
+        let mut printed = Self::default();
+        for (tool, key) in tools.iter().flat_map(|tool| OF_ALL.iter().map(move |key| (tool, *key))) {
+            let Some(value) = tool.get(key).filter(|value| !value.is_null()) else { continue };
+            if let Err(reason) = printed.declare(key, value) {
+                match key {
+                    // Without it, the program would be called in a way that it does not understand.
+                    "protocol" => drop(printed.unknown.get_or_insert(reason)),
+                    _ => printed.remarks.push(reason),
+                }
+            }
+        }
+        printed
+    }
+
+    fn declare(&mut self, key: &str, value: &Value) -> Result<(), Diagnosis> {
+        let word = value.as_str().unwrap_or_default();
+        let ignored =
+            |fix: &str| Diagnosis::new(format!("`{key}` is ignored: got {}", shortened(value.to_string())), fix);
+        let declared = &mut self.declared;
+        match key {
+            "protocol" => {
+                let fix = "write \"v1\" or \"bare\", or remove it";
+                let own = Protocol::of(word);
+                let own = own.ok_or_else(|| Diagnosis::new(format!("unknown `protocol` {value}"), fix))?;
+                let other = declared.protocol.replace(Setting::declared(own));
+                if other.is_some_and(|other| other.value != own) {
+                    declared.protocol = None;
+                    return Err(unusable("`--schema` prints two protocols, and a file has one"));
+                }
+            }
+            "output" => {
+                let form = OutputForm::of(word).ok_or_else(|| ignored("print \"json\" or \"text\""))?;
+                declared.output = Some(Setting::declared(form));
+            }
+            "input_option" => {
+                let word = Some(word).filter(|word| is_option_word(word));
+                let word = word.ok_or_else(|| ignored("print an option, like \"--execute\""))?;
+                declared.input_option = Some(Setting::declared(word.to_owned()));
+            }
+            _ => {
+                let names: Result<Vec<String>, _> = serde_json::from_value(value.clone());
+                let names = names.map_err(|_| ignored("print a list of names"))?;
+                let all = &mut declared.secrets.get_or_insert_with(|| Setting::declared(Vec::new())).value;
+                all.extend(names);
+                all.sort_unstable();
+                all.dedup();
+            }
+        }
+        Ok(())
+    }
+
     /// The schema of arguments that are unknown.
-    fn open(&mut self, reason: Diagnosis) -> Schema {
+    fn leave_open(&mut self, reason: Diagnosis) -> Schema {
         self.unknown.get_or_insert(reason);
         of_any_arguments()
     }
@@ -145,41 +242,29 @@ pub(super) fn shortened(text: String) -> String {
     if short.len() < text.len() { short + "…" } else { text }
 }
 
-/// The protocol and the secrets of an executable. Its tools share a worker, so what one of them declares holds for all.
-fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
-    let (mut protocol, mut secrets): (Option<Protocol>, Option<Vec<String>>) = (None, None);
-    let (mut output, mut input_option) = (None, None);
-    let get = |tool: &'_ Schema, key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
-    for tool in tools {
-        if let Some(value) = get(tool, "protocol") {
-            let word = value.as_str().and_then(Protocol::of);
-            let own = word.ok_or_else(|| {
-                Diagnosis::new(format!("unknown `protocol` {value}"), "write \"v1\" or \"bare\", or remove it")
-            })?;
-            if protocol.replace(own).is_some_and(|other| other != own) {
-                return Err(unusable("`--schema` prints two protocols, and a file has one"));
-            }
-        }
-        if let Some(Value::String(word)) = get(tool, "output")
-            && let Some(form) = OutputForm::of(&word)
-        {
-            output = Some(form);
-        }
-        if let Some(Value::String(word)) = get(tool, "input_option")
-            && is_option_word(&word)
-        {
-            input_option = Some(Setting::declared(word));
-        }
-        if let Some(value) = get(tool, "secrets") {
-            let names: Result<Vec<String>, _> = serde_json::from_value(value);
-            let all = secrets.get_or_insert_default();
-            all.extend(names.map_err(|_| unusable("`secrets` is not a list of names"))?);
-            all.sort_unstable();
-            all.dedup();
-        }
+/// What an executable declares for all of its tools.
+const OF_ALL: [&str; 4] = ["protocol", "output", "input_option", "secrets"];
+
+/// The stricter of what two tools declare about approval, sandbox, risk and modes.
+fn stricter(left: DeclaredPolicy, right: DeclaredPolicy) -> DeclaredPolicy {
+    fn either(left: Option<Setting<bool>>, right: Option<Setting<bool>>) -> Option<Setting<bool>> {
+        left.filter(|set| set.value).or(right)
     }
-    let (protocol, secrets) = (protocol.map(Setting::declared), secrets.map(Setting::declared));
-    Ok(ToolLayer { secrets, protocol, output: output.map(Setting::declared), input_option, ..ToolLayer::default() })
+    let modes = match (left.allowed_modes, right.allowed_modes) {
+        (Some(left), Some(right)) => {
+            let both = left.value.into_iter().filter(|mode| right.value.contains(mode)).collect();
+            Some(Setting::declared(both))
+        }
+        (left, right) => left.or(right),
+    };
+    let risk = [left.risk_level, right.risk_level].into_iter().flatten().max_by_key(|risk| risk.value);
+    DeclaredPolicy {
+        risk_level: risk,
+        allowed_modes: modes,
+        requires_approval: either(left.requires_approval, right.requires_approval),
+        requires_sandbox: either(left.requires_sandbox, right.requires_sandbox),
+        ..DeclaredPolicy::default()
+    }
 }
 
 /// What a tool declares, and a message for each part that was not understood. Such a part does not keep the tool from being

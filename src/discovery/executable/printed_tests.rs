@@ -113,7 +113,6 @@ fn unusable_output_is_reported() {
         (r#"{"parameters": {"a": {"required": "yes"}}}"#, "`required` of `a`: expected a boolean"),
         (r#"{"protocol": "v2"}"#, "unknown `protocol` \"v2\""),
         (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
-        (r#"{"secrets": "KEY"}"#, "`secrets` is not a list of names"),
     ] {
         let reason = read(printed.as_bytes(), "tool").map_or_else(Some, |found| found.unknown).unwrap().to_string();
         assert!(reason.contains(words), "{printed}: {reason}");
@@ -153,10 +152,10 @@ fn unknown_declarations_are_reported_and_taken_strictly() {
 fn settings_of_one_tool_hold_for_all_tools_of_its_file() {
     let tools = [json!({"protocol": "v1", "secrets": ["A"]}), json!({"secrets": ["B", "A"]}), json!({})];
     let tools = tools.map(|tool| tool.as_object().cloned().unwrap());
-    let found = declared_settings(&tools).unwrap();
+    let found = Printed::with_settings_of(&tools).declared;
     assert_eq!(found.protocol, Some(Setting::declared(Protocol::V1)));
     assert_eq!(found.secrets, Some(Setting::declared(vec!["A".to_owned(), "B".to_owned()])));
-    assert_eq!(declared_settings(&tools[2..]).unwrap(), ToolLayer::default());
+    assert_eq!(Printed::with_settings_of(&tools[2..]).declared, ToolLayer::default());
 }
 
 #[test]
@@ -172,13 +171,17 @@ fn parameters_may_stand_alone() {
 fn what_is_not_understood_is_unknown_and_the_rest_holds() {
     for (printed, words) in [
         (
-            json!({"name": "x", "signature": "a: int", "requires_approval": true}),
+            json!({"name": "x", "signature": {"a": "int"}, "requires_approval": true}),
             "no schema of the arguments, but `signature`",
         ),
         (json!({"parameters": ["a", "b"], "requires_approval": true}), "`parameters` is not an object"),
         (json!({"input_schema": {"type": "objekt"}, "requires_approval": true}), "not a JSON Schema"),
         (json!({"returns": 5, "requires_approval": true}), "`returns`"),
-        (json!([{"name": "a", "requires_approval": true}, {"name": "b", "grammar": "x"}]), "`b`: "),
+        (json!([{"name": "a", "requires_approval": true}, {"name": "b", "grammar": {"x": 1}}]), "`b`: "),
+        (json!({"protocol": "v9", "requires_approval": true}), "`protocol`"),
+        (json!([{"name": "a", "requires_approval": true}, {"name": "not ok!"}]), "item 2"),
+        (json!([{"name": "a"}, {"name": "a", "requires_approval": true}]), "two tools called `a`"),
+        (json!([{"name": "a", "requires_approval": true}, 7]), "item 2"),
     ] {
         let found = read(printed.to_string().as_bytes(), "tool").unwrap();
         assert!(found.unknown.unwrap().what.contains(words), "{printed}");
@@ -187,4 +190,34 @@ fn what_is_not_understood_is_unknown_and_the_rest_holds() {
         assert_eq!(policy.requires_approval.as_ref().map(|set| set.value), Some(true), "{printed}");
     }
     assert!(read(br#"{"name": "x", "version": "2", "returns": {"n": "int"}}"#, "tool").unwrap().unknown.is_none());
+}
+
+#[test]
+fn what_is_declared_around_tools_holds_for_them() {
+    let function = json!({"name": "a", "parameters": {"type": "OBJECT", "properties": {"x": {"type": "STRING", "enum": ["TYPE"]}}}});
+    for (printed, is_listed) in [
+        (json!({"type": "function", "requires_approval": true, "risk_level": "high", "function": function}), false),
+        (json!({"requires_approval": true, "risk_level": "high", "description": "All.", "tools": [function]}), true),
+        (json!([{"type": "function", "requires_approval": true, "risk_level": "high", "function": function}]), true),
+    ] {
+        let found = read(printed.to_string().as_bytes(), "tool").unwrap();
+        assert_eq!(found.functions[0].name, if is_listed { "a" } else { "tool" }, "{printed}");
+        assert_eq!((found.functions[0].description.as_deref(), &found.unknown), (None, &None), "{printed}");
+        let policy = &found.functions[0].declared.as_ref().unwrap().policy;
+        assert_eq!(policy.requires_approval.as_ref().map(|set| set.value), Some(true), "{printed}");
+        assert_eq!(policy.risk_level.as_ref().map(|set| set.value), Some(Risk::High), "{printed}");
+        let expected = json!({"type": "object", "properties": {"x": {"type": "string", "enum": ["TYPE"]}}});
+        assert_eq!(Value::Object(found.functions[0].input_schema.read()), expected, "{printed}");
+    }
+}
+
+#[test]
+fn settings_of_all_that_are_not_understood_are_remarked() {
+    let found =
+        read(br#"{"secrets": "KEY", "output": "markdown", "input_option": "execute", "keywords": ["a"]}"#, "tool")
+            .unwrap();
+    let said: Vec<&str> = found.remarks.iter().map(|remark| remark.what.as_str()).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert_eq!(found.declared, ToolLayer::default());
+    assert_eq!(found.unknown, None);
 }

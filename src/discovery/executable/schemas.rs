@@ -27,43 +27,13 @@ const SCHEMAS: [&str; 4] = ["input_schema", "inputSchema", "parametersJsonSchema
 const PARAMETERS: [&str; 7] = ["parameters", "params", "arguments", "args", "inputs", "input", "schema"];
 
 /// What else a tool may declare.
-const OTHERS: [&str; 30] = [
-    "$schema",
-    "$id",
-    "type",
-    "name",
-    "title",
-    "description",
-    "version",
-    "tags",
-    "category",
-    "icon",
-    "icons",
-    "author",
-    "license",
-    "homepage",
-    "annotations",
-    "examples",
-    "strict",
-    "risk_level",
-    "allowed_modes",
-    "requires_approval",
-    "requires_sandbox",
-    "rate_limit_per_hour",
-    "timeout",
-    "timeout_seconds",
-    "effects",
-    "protocol",
-    "secrets",
-    "output",
-    "input_option",
-    "metadata",
-];
+const OTHERS: [&str; 6] = ["annotations", "examples", "icon", "icons", "author", "metadata"];
 /// The schema of the results.
 const RESULTS: [&str; 3] = ["output_schema", "outputSchema", "returns"];
 
 /// The schema of the arguments.
 pub(super) fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
+    let tool = &in_lower_case(tool);
     if let Some((key, value)) = first_of(tool, &SCHEMAS) {
         let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
         return checked(key, value.clone());
@@ -74,21 +44,27 @@ pub(super) fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
     }
     if is_bare_schema(tool) {
         let mut schema = tool.clone();
-        ["name", "description", "title", "$schema", "$id"].iter().for_each(|key| drop(schema.shift_remove(*key)));
+        for key in ["name", "description", "title", "$schema", "$id"] {
+            schema.shift_remove(key);
+        }
         return checked("properties", schema);
     }
-    let strange: Vec<&str> =
-        tool.keys().map(String::as_str).filter(|key| !OTHERS.contains(key) && !RESULTS.contains(key)).collect();
+    // A map of parameters alone.
+    let is_parameter = |value: &Value| value.get("type").is_some_and(Value::is_string);
+    if !tool.is_empty() && tool.values().all(is_parameter) {
+        return checked("parameters", from_parameters(tool)?);
+    }
+    let may_describe = |value: &Value| match value {
+        Value::Object(_) => true,
+        Value::Array(items) => items.iter().any(Value::is_object),
+        _ => false,
+    };
+    let strange = tool.iter().filter(|(key, value)| may_describe(value) && !OTHERS.contains(&key.as_str()));
+    let strange = strange.filter(|(key, _)| !RESULTS.contains(&key.as_str()));
+    let strange: Vec<String> = strange.take(5).map(|(key, _)| format!("`{}`", shortened(key.clone()))).collect();
     if strange.is_empty() {
         return Ok(of_any_arguments());
     }
-    // A map of parameters that nothing is around.
-    let is_parameter = |value: &Value| value.get("type").is_some_and(Value::is_string);
-    if strange.len() == tool.len() && tool.values().all(is_parameter) {
-        return checked("parameters", from_parameters(tool)?);
-    }
-    let strange: Vec<String> =
-        strange.iter().take(5).map(|key| format!("`{}`", shortened((*key).to_owned()))).collect();
     Err(unusable(format!("the output of `--schema` has no schema of the arguments, but {}", strange.join(", "))))
 }
 
@@ -104,6 +80,7 @@ fn is_bare_schema(tool: &Schema) -> bool {
 /// The schema of the structured content: the result when that is an object, `{"result": …}` when it is not, or `{"error": …}`
 /// when the operation failed.
 pub(super) fn output_of(tool: &Schema) -> Result<Option<Schema>, Diagnosis> {
+    let tool = &in_lower_case(tool);
     let Some((key, value)) = first_of(tool, &RESULTS) else { return Ok(None) };
     let schema = match value {
         Value::Object(value) if key != "returns" || value.get("type").is_some_and(Value::is_string) => value.clone(),
@@ -187,5 +164,30 @@ fn object(value: Value) -> Schema {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),
+    }
+}
+
+/// With the names of types as JSON Schema writes them: Gemini's are in upper case.
+fn in_lower_case(schema: &Schema) -> Schema {
+    let lowered = |(key, value): (&String, &Value)| {
+        let value = match value {
+            Value::String(word) if key == "type" && TYPES.contains(&word.to_lowercase().as_str()) => {
+                Value::String(word.to_lowercase())
+            }
+            // Their values are no schemas.
+            value if ["enum", "const", "default", "example", "examples"].contains(&key.as_str()) => value.clone(),
+            Value::Object(inner) => Value::Object(in_lower_case(inner)),
+            Value::Array(items) => Value::Array(items.iter().map(item_in_lower_case).collect()),
+            value => value.clone(),
+        };
+        (key.clone(), value)
+    };
+    schema.iter().map(lowered).collect()
+}
+
+fn item_in_lower_case(item: &Value) -> Value {
+    match item {
+        Value::Object(inner) => Value::Object(in_lower_case(inner)),
+        other => other.clone(),
     }
 }

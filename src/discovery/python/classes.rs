@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::docstring::Docstring;
 use super::fields::{self, Field, Fields, literal};
+use super::makers::is_plain_struct;
 use super::model::overruled_fields;
 use super::module::{Module, Named, docstring_of, name_of};
 use super::schema::{Reference, Schema, Target, nullable, of_type, one_of, schema};
@@ -125,7 +126,7 @@ impl<'a> Module<'a> {
         if ancestry.kind == ClassKind::Other && self.is_of_attrs(class) {
             ancestry.kind = ClassKind::Attrs;
         }
-        if ancestry.kind == ClassKind::Struct && !self.is_plain_struct(class) {
+        if ancestry.kind == ClassKind::Struct && !is_plain_struct(class) {
             ancestry.is_complete = false;
         }
         ancestry.classes.push(class);

@@ -19,7 +19,9 @@ const NAMES: [&str; 11] =
 impl Constraints {
     /// Reads the keywords of `Field(…)`, `StringConstraints(…)`, `conint(…)` and similar calls.
     pub(super) fn of_keywords(module: &Module<'_>, call: &ExprCall) -> Self {
-        let constraints = NAMES.iter().filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
+        let is_of_typer = || module.outside_name(&call.func).is_some_and(|name| name.starts_with("typer."));
+        let names = NAMES.iter().filter(|name| !matches!(**name, "min" | "max") || is_of_typer());
+        let constraints = names.filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
         Self(constraints.collect())
     }
 

@@ -37,11 +37,6 @@ impl Module<'_> {
         })
     }
 
-    /// Whether the JSON form of a class of msgspec is its fields by their names: none is renamed, tagged, or in an array.
-    pub(super) fn is_plain_struct(&self, class: &StmtClassDef) -> bool {
-        ["rename", "tag", "tag_field", "array_like"].iter().all(|key| class_keyword(class, key).is_none())
-    }
-
     /// Whether msgspec refuses other names.
     pub(super) fn refuses_unknown(&self, class: &StmtClassDef) -> bool {
         class_keyword(class, "forbid_unknown_fields").and_then(|value| literal(value, self)) == Some(Value::Bool(true))
@@ -65,4 +60,9 @@ impl Module<'_> {
 /// Whether a class has a hook of attrs that may take other arguments.
 pub(super) fn has_own_constructor(statement: &Stmt) -> bool {
     statement.as_function_def_stmt().is_some_and(|function| function.name.as_str() == "__init__")
+}
+
+/// Whether the JSON form of a class of msgspec is its fields by their names: none is renamed, tagged, or in an array.
+pub(super) fn is_plain_struct(class: &StmtClassDef) -> bool {
+    ["rename", "tag", "tag_field", "array_like"].iter().all(|key| class_keyword(class, key).is_none())
 }

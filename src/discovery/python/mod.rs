@@ -39,7 +39,7 @@ use self::docstring::Docstring;
 use self::frameworks::{CLASS_RULE, frontmatter, idle_classes};
 use self::functions::describe;
 use self::module::Module;
-use self::program::program;
+use self::program::{does_something, program};
 use self::public::public_functions;
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
@@ -186,7 +186,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let described: Vec<Function> = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
-    let is_program = module.is_program || file.functions.is_empty();
+    let is_program = module.is_program || file.functions.is_empty() || parsed.suite().iter().any(does_something);
     file.program = is_program.then(|| Box::new(program(&module, parsed.suite())));
     if let Some(error) = syntax_error(source, parsed) {
         file.break_with(Some(module.lines.at(error.range.start)), error.reason);

@@ -51,6 +51,16 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
     }
 }
 
+/// Whether a statement at the top level does something, and defines not only names.
+pub(super) fn does_something(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Expr(expression) => !expression.value.is_string_literal_expr(),
+        Stmt::Assign(assign) => assign.value.is_call_expr(),
+        Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_) | Stmt::Raise(_) | Stmt::Match(_) => true,
+        _ => false,
+    }
+}
+
 /// A line about one argument: `parser.add_argument("--limit", "-l", help="How many.", choices=[1, 2])`
 fn described(module: &Module<'_>, call: &ExprCall) -> Option<String> {
     let method = call.func.as_attribute_expr()?.attr.as_str();

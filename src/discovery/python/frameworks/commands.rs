@@ -4,7 +4,7 @@
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use serde_json::{Map, Value, json};
 
-use super::Offer;
+use super::{Offer, last_name, package};
 use crate::discovery::python::fields::{keyword, literal};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type};
@@ -49,8 +49,7 @@ fn package_of_command(module: &Module<'_>, called: &Expr) -> Option<Package> {
 }
 
 fn is_of_click(full: &str, word: &str) -> bool {
-    let (package, rest) = full.split_once('.').unwrap_or_default();
-    matches!(package, "click" | "rich_click" | "asyncclick") && rest.rsplit('.').next() == Some(word)
+    matches!(package(full), "click" | "rich_click") && last_name(full) == word
 }
 
 fn is_group(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
