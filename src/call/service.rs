@@ -322,7 +322,8 @@ impl CallService {
     async fn through_layers(self: &Arc<Self>, call: &CallContext, arguments: Box<RawValue>) -> Settled {
         let next = Next { layers: &self.layers, service: self, call, arguments };
         let mut settled = next.run().await;
-        if settled.metadata.worker.is_some() {
+        let has_begun = !settled.ended.as_ref().is_err_and(|fault| fault.code == Code::StartupFailed);
+        if settled.metadata.worker.is_some() && has_begun {
             self.registry.answered(&call.tool.entry);
         }
         settled.metadata.stale = call.tool.entry.stale.as_ref().map(|stale| stale.reason.clone());

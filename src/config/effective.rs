@@ -1,6 +1,7 @@
 //! The settings in force for one tool. Default, header, `[tool]`, `[tool.NAME]`, `[tool."pack.function"]`, flag: the last wins.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -255,12 +256,13 @@ pub struct ShownSetting {
     pub origin: Origin,
 }
 
+fn row<T>(key: &'static str, setting: &Setting<T>, value: String) -> ShownSetting {
+    ShownSetting { key, value, origin: setting.origin.clone() }
+}
+
 impl EffectiveTool {
     /// Every setting, for people. Values of `config` and `env` may be private: only their keys are shown.
     pub fn shown(&self, function: &FunctionSettings) -> Vec<ShownSetting> {
-        fn row<T>(key: &'static str, setting: &Setting<T>, value: String) -> ShownSetting {
-            ShownSetting { key, value, origin: setting.origin.clone() }
-        }
         fn limit<T: Clone>(key: &'static str, setting: Option<&Setting<T>>, say: impl Fn(T) -> String) -> ShownSetting {
             let value = setting.map_or("no limit".to_owned(), |limit| say(limit.value.clone()));
             let origin = setting.map_or_else(|| Setting::default_value(()).origin, |limit| limit.origin.clone());
@@ -319,31 +321,7 @@ impl EffectiveTool {
         if let Some(after) = &self.task_after {
             rows.push(row("task_after", after, time(after.value)));
         }
-        if let Some(protocol) = &self.protocol {
-            rows.push(row("protocol", protocol, protocol.value.word().to_owned()));
-        }
-        if let Some(output) = &self.output {
-            rows.push(row("output", output, output.value.word().to_owned()));
-        }
-        if let Some(option) = &self.input_option {
-            rows.push(row("input_option", option, option.value.clone()));
-        }
-        if let Some(serve) = &self.serve {
-            rows.push(row("serve", serve, serve.value.word().to_owned()));
-        }
-        if let Some(functions) = &self.functions {
-            rows.push(row("functions", functions, names(&functions.value)));
-        }
-        if let Some(dependencies) = &self.needs.dependencies {
-            rows.push(row("dependencies", dependencies, names(&dependencies.value)));
-        }
-        if let Some(python) = &self.needs.requires_python {
-            rows.push(row("requires-python", python, python.value.clone()));
-        }
-        if let Some(path) = &self.needs.python_path {
-            let folders: Vec<String> = path.value.iter().map(|folder| folder.display().to_string()).collect();
-            rows.push(row("python_path", path, names(&folders)));
-        }
+        rows.extend(self.shown_of_pack());
         if let Some(icon) = &function.icon {
             rows.push(row("icon", icon, icon.value.chars().take(80).collect()));
         }
@@ -362,5 +340,27 @@ impl EffectiveTool {
             rows.push(row("env", first, names(&variables)));
         }
         rows
+    }
+}
+
+impl EffectiveTool {
+    /// The settings that only one pack has, as far as they are set.
+    fn shown_of_pack(&self) -> Vec<ShownSetting> {
+        let needs = &self.needs;
+        let folders =
+            |list: &[PathBuf]| list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let rows = [
+            self.protocol.as_ref().map(|set| row("protocol", set, set.value.word().to_owned())),
+            self.output.as_ref().map(|set| row("output", set, set.value.word().to_owned())),
+            self.input_option.as_ref().map(|set| row("input_option", set, set.value.clone())),
+            self.serve.as_ref().map(|set| row("serve", set, set.value.word().to_owned())),
+            self.functions.as_ref().map(|set| row("functions", set, set.value.join(", "))),
+            needs.dependencies.as_ref().map(|set| {
+                row("dependencies", set, if set.value.is_empty() { "none".to_owned() } else { set.value.join(", ") })
+            }),
+            needs.requires_python.as_ref().map(|set| row("requires-python", set, set.value.clone())),
+            needs.python_path.as_ref().map(|set| row("python_path", set, folders(&set.value))),
+        ];
+        rows.into_iter().flatten().collect()
     }
 }

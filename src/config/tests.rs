@@ -73,11 +73,11 @@ fn a_typo_is_one_letter_or_two_in_long_names() {
 #[test]
 fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
     assert_mistakes("[tool.a.confg]\nx = 1\n", &[(1, "tool.a.confg", "`config`")]);
-    assert_mistakes("[tool.a.ask]\ntimeout = \"3s\"\n", &[(1, "tool.a.ask", "[tool.\"a.ask\"]")]);
+    assert_mistakes("[tool.a.query]\ntimeout = \"3s\"\n", &[(1, "tool.a.query", "[tool.\"a.query\"]")]);
     assert_mistakes("[tools]\ntimeout = \"3s\"\n", &[(1, "tools", "expected a list, got a table")]);
     assert_mistakes("limits = [\"1GB\"]\n", &[(1, "limits", "[limits]")]);
     assert_mistakes("[tool]\non_schema_failure = \"skip\"\n", &[(2, "tool.on_schema_failure", "[executables]")]);
-    assert_mistakes("[tool.\"a.ask\"]\nmin_workers = 1\n", &[(2, "tool.a.ask.min_workers", "[tool.NAME]")]);
+    assert_mistakes("[tool.\"a.query\"]\nmin_workers = 1\n", &[(2, "tool.a.query.min_workers", "[tool.NAME]")]);
     assert_mistakes(
         "timeout = \"3s\"\n[limits]\nidle_timeout = 3\nbuild_timeout = \"3s\"\n[check]\ntools = []\n",
         &[
@@ -185,7 +185,7 @@ fn the_example_is_valid_and_documents_every_key() {
         ("[policy]", "/policy"),
         ("[category.system_write]", "/category/system_write|/policy"),
         ("[tool]", "/tool|/policy"),
-        ("[tool.signing]", "/tool/signing|/tool/weather_station|/tool|/policy"),
+        ("[tool.signing]", "/tool/signing|/tool/weather_station|/tool/disk_usage|/tool|/policy"),
         ("[tool.\"tables.query\"]", "/tool/tables.query|/policy"),
     ] {
         let known = known_keys(table);

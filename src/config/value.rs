@@ -7,7 +7,6 @@ use serde::Deserialize;
 use toml::de::{DeValue, ValueDeserializer};
 
 use super::origin::Diagnosis;
-use crate::pep723::is_identifier;
 
 /// Another value than expected.
 pub fn mismatch(expected: &str, value: &DeValue<'_>, fix: impl Into<String>) -> Diagnosis {
@@ -188,10 +187,16 @@ pub(super) fn secret_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis
     Vec::from_toml(value).map_err(|_| Diagnosis { what, fix })
 }
 
+/// Whether a text may be the name of a function.
+fn is_name(name: &str) -> bool {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
 /// A name that model providers accept.
 pub(super) fn name_for_callers(value: &DeValue<'_>) -> Result<String, Diagnosis> {
     let name = String::from_toml(value)?;
-    if is_identifier(&name) && name.len() <= 64 {
+    if is_name(&name) && name.len() <= 64 {
         return Ok(name);
     }
     let what = format!("{name:?} is not a valid name for a tool");
@@ -218,11 +223,7 @@ pub fn is_option_word(word: &str) -> bool {
 /// Names of functions.
 pub(super) fn function_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let names = Vec::<String>::from_toml(value)?;
-    let is_name = |name: &String| {
-        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        is_plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-    };
-    if names.is_empty() || !names.iter().all(is_name) {
+    if names.is_empty() || !names.iter().all(|name| is_name(name)) {
         let what = format!("expected names of functions, got {names:?}");
         let fix = "write at least one, of letters, digits and _, with no digit first".to_owned();
         return Err(Diagnosis { what, fix });

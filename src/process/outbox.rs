@@ -207,9 +207,9 @@ impl Outbox {
 
 impl Shared {
     fn close(&self, state: &mut State) {
-        state.is_closed = true;
         // What the stream has not accepted, it never will.
         state.queued = state.accepted();
+        state.is_closed = true;
         state.backlog = Vec::new();
         (state.written, state.unflushed) = (0, 0);
         self.caught_up.notify_waiters();

@@ -55,12 +55,11 @@ impl Catalogue {
         // `a_b.c` belongs to the pack `a_b` rather than to `a`.
         let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
         let pack = self.files.iter().filter(|entry| is_of(name, entry.file.served_pack())).max_by_key(rank);
-        let pack_not_asked = pack.and_then(|entry| Some(entry.file.not_asked()?.to_string()));
+        if let Some(reason) = pack.and_then(|entry| entry.file.not_asked()) {
+            return NotFound::Unknown { near: Vec::new(), advice: reason.to_string() };
+        }
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
             return NotFound::Broken(entry.file.source(), reason);
-        }
-        if let Some(reason) = pack_not_asked {
-            return NotFound::Unknown { near: Vec::new(), advice: reason };
         }
         let mut left_out = self.files.iter().flat_map(|entry| &entry.file.left_out);
         if let Some(one) = left_out.find(|one| one.name == name || one.mcp_name == name) {

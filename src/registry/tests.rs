@@ -376,7 +376,7 @@ fn answers_that_were_given_within_another_time_limit_are_asked_for_again() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "slow", "#!/bin/sh\n");
+    write(folder.path(), "slow", "#!/bin/sh\n# --schema\n");
     std::fs::set_permissions(folder.path().join("slow"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let registry = open(folder.path());
     let before = registry.config();

@@ -17,7 +17,7 @@ use crate::config::section::nearest;
 use crate::config::tables::{Ask, OnSchemaFailure};
 use crate::config::tool::ToolLayer;
 use crate::config::{Config, ConfigError, ConfigOptions, environment};
-use crate::discovery::Cache;
+use crate::discovery::{Cache, Kind, Status};
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::journal::{Claim, Journal};
@@ -243,12 +243,20 @@ pub(super) fn warnings(registry: &Registry) -> Vec<String> {
 fn unmatched_settings(registry: &Registry) -> Vec<(Place, Diagnosis)> {
     let (catalogue, config) = (registry.catalogue(), registry.config());
     let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
+    let functions = catalogue.tools.iter().chain(&catalogue.resources).chain(&catalogue.prompts);
     let left_out = catalogue.files.iter().flat_map(|entry| &entry.file.left_out).map(|one| one.key.clone());
-    let keys: Vec<String> = catalogue.tools.iter().map(|tool| tool.key()).chain(left_out).collect();
+    let keys: Vec<String> = functions.map(|tool| tool.key()).chain(left_out).collect();
     let tools: Vec<&str> = keys.iter().map(String::as_str).collect();
     let tables = config.packs.iter().map(|table| (table, &packs));
     let functions = config.functions.iter().map(|table| (table, &tools));
-    let unmatched = tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()));
+    // What a program offers is known once it has answered.
+    let is_unknown = |name: &str| {
+        let pack = name.split('.').next().unwrap_or_default();
+        let entry = catalogue.files.iter().find(|entry| entry.file.pack == pack);
+        entry.is_some_and(|entry| entry.file.kind == Kind::Executable && entry.file.status != Status::Ready)
+    };
+    let unmatched =
+        tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()) && !is_unknown(name));
     let describe = |((name, layer), known): ((&String, &ToolLayer), &Vec<&str>)| {
         let near = listed_as(name).or_else(|| nearest(name, known.iter().copied()));
         let fix = match near {

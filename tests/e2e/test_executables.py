@@ -128,6 +128,26 @@ class Asked(unittest.TestCase):
         rows, _ = listed(folder / "tools", "--config", str(config_file(folder, settings)))
         self.assertEqual(rows["foreign"]["status"], "schema-unknown")
 
+    def test_they_are_not_run_later_either(self):
+        folder = scratch(self)
+        tools, ran = folder / "bin", folder / "ran"
+        path = tools / "read_file"
+        script(tools, "read_file", "#!/bin/sh\n: schema\n").write_text(f"#!/bin/sh\necho >> {ran}\n")
+        write_tool(tools, "report", "def f() -> int:\n    return 1\n", header="")
+        (tools / "report").write_text(f"#!/bin/sh\necho >> {ran}\n")
+        (tools / "report").chmod(0o755)
+        eventually(lambda: time.time() - path.stat().st_ctime > 3, "it has settled")
+        config = ("--config", str(config_file(folder, '[builtin]\nenable = ["read_file"]\nroots = ["."]\n')))
+        for step in ((), (), ("--refresh",)):
+            rows, said = listed(tools, *config, *step)
+            self.assertEqual((rows["report.f"]["status"], rows["report"]["status"]), ("ready", "not-asked"))
+            self.assertNotIn("broken", said)
+        path.write_text(f"#!/bin/sh\necho again >> {ran}\n")
+        self.assertEqual(listed(tools, *config)[0]["read_file"]["status"], "not-asked")
+        done = run("call", "--json", "read_file", f"path={path}", "--tools", str(tools), *config, cwd=folder)
+        self.assertEqual(json.loads(done.stdout)["success"], True, "the built-in tool has the name")
+        self.assertFalse(ran.exists())
+
     def test_what_answered_once_is_asked_again(self):
         tools = scratch(self) / "tools"
         wrapped = scratch(self) / "wrapped"

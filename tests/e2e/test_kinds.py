@@ -259,6 +259,8 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             first = await hostler.call("station")
             self.assertEqual((first.code, first.details["exit_code"]), ("STARTUP_FAILED", 4), "it read no call")
             self.assertEqual(first.details["stderr"].strip(), "no bridge here")
+            large = await hostler.call("station", text="x" * 300_000)
+            self.assertEqual(large.code, "STARTUP_FAILED")
             codes = [await hostler.call("station") for _ in range(5)]
             self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
 

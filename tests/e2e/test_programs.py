@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import config_file, connected, run, scratch, write_tool
+from harness import config_file, connected, eventually_async, run, scratch, write_tool
 
 REPORT = '''"""Makes a report."""
 import argparse
@@ -55,6 +55,32 @@ class Programs(unittest.IsolatedAsyncioTestCase):
             refused = await hostler.call("report_main", argv="Ada")
             self.assertEqual(refused.code, "INVALID_PARAMS")
 
+    async def test_each_call_finds_what_the_first_one_found(self):
+        folder = scratch(self)
+        tools = folder / "tools"
+        body = ("import logging, os, sys, threading\nlogging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
+                "logging.warning('%s %s %s', os.getcwd(), os.environ.get('MARK'), len(sys.path))\n"
+                "os.chdir('/'); os.environ['MARK'] = 'x'; sys.path.append('y')\n"
+                "threading.Timer(0.05, print, ['thread']).start()\nsys.stdout = open(os.devnull, 'w')\n")
+        write_tool(tools, "keeps", body, header=HEADER)
+        async with connected(tools) as hostler:
+            first = await hostler.call("keeps_main")
+            self.assertTrue(first.value.endswith("thread") or "None" in first.value, first.value)
+            self.assertEqual((await hostler.value("keeps_main")), first.value)
+        async with connected(tools, config=config_file(folder, "[tool.keeps]\nconcurrency = 2\n")) as hostler:
+            refused = await hostler.call("keeps_main")
+            self.assertEqual(refused.code, "STARTUP_FAILED")
+            self.assertIn("concurrency = 1", refused.message)
+
+    async def test_its_last_good_version_answers(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "report", REPORT, header=HEADER)
+        async with connected(tools) as hostler:
+            self.assertIn("Ada", await hostler.value("report_main", argv=["Ada"]))
+            write_tool(tools, "report", REPORT + "\ndef broken(:\n", header=HEADER)
+            await eventually_async(lambda: "last good version answers" in hostler.said(), "it is noticed")
+            self.assertIn("Bob", await hostler.value("report_main", argv=["Bob"]))
+
     async def test_the_operator_may_say_it_of_any_file(self):
         folder = scratch(self)
         tools = folder / "tools"
@@ -74,7 +100,7 @@ class Programs(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await hostler.call("functions.f")).code, "STARTUP_FAILED")
         found = json.loads(run("check", "--json", "--tools", tools, "--config", config).stdout)
         self.assertEqual([(one["rule"], one["file"].rpartition("/")[2]) for one in found if one["level"] == "error"],
-                         [(found[0]["rule"], "functions.py")])
+                         [("settings", "functions.py")])
 
     def test_a_program_without_functions_is_listed_with_what_to_do(self):
         tools = scratch(self) / "tools"
@@ -118,6 +144,13 @@ class Renamed(unittest.TestCase):
         self.assertEqual(json.loads(check.stdout), [])
 
     def test_what_takes_a_name_is_refused(self):
+        program = self.tools / "several"
+        program.write_text('#!/bin/sh\necho \'[{"name": "one"}, {"name": "two"}, {"name": "three"}]\' # --schema\n')
+        program.chmod(0o755)
+        rows = self.listed('[tool."several.one"]\nas = "same"\n[tool."several.two"]\nas = "same"\n')
+        self.assertEqual((rows["three"][0], rows["same"][0]), ("ready", "broken"))
+        self.assertNotIn("line 0", rows["same"][1])
+        program.unlink()
         settings = '[tool."a_b.c"]\nas = "b"\n[tool.a_b]\nas = "a"\n[tool."a.b_c"]\nas = "b"\n'
         self.assertEqual(self.listed(settings)["a.b"][0], "broken")
         self.assertEqual(self.value("a.b", settings), "3", "the first by path has it")

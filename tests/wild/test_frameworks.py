@@ -142,7 +142,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_click(self):
         await self.served(
-            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset"),
+            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset", "forms"),
             greet=({"name": "Ada", "count": 2, "shout": True, "tags": ["x", "--y"]}, "ADA x --y\nADA x --y"),
             word_count=({"words": ["a", "-b"], "limit": 3, "form": "loud"}, "2 words!"),
             reset=({"password": "naïve", "yes": True}, "naïve"))
@@ -154,6 +154,14 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
             self.assertIn("more than 1 words", (await session.call("click_tools_word_count", words=["a", "b"], limit=1)).text)
             self.assertIn("exit status 3: leaving", (await session.call("click_tools_leaves")).text)
             self.assertIn("form", (await session.call("click_tools_word_count", words=[], limit=1, from_="x")).text)
+            usual = dict(out="-", pair=(0, 0), case="lower", color=True, point=(), name="nobody", first=None, second=None)
+            for given in ({}, {"out": "x", "pair": [1, 2], "color": False, "point": [["a", 1]], "second": "b"}, {"case": "upper", "first": "--out"},
+                          {"point": [], "name": "--"}):
+                expected = {**usual, **given}
+                expected.update(pair=tuple(expected["pair"]), point=tuple(map(tuple, expected["point"])))
+                self.assertEqual(await session.value("click_tools_forms", **given), f"{sorted(expected.items())}\nlater", given)
+            for wrong in ({"pair": [1]}, {"pair": [1, 2, 3]}, {"case": "title"}, {"output": "x"}):
+                self.assertEqual((await session.call("click_tools_forms", **wrong)).code, "INVALID_PARAMS", wrong)
             self.assertEqual(set(listed["click_tools_reset"].input_schema["required"]), {"password", "yes"})
 
     async def test_typer(self):
@@ -165,6 +173,9 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         async with self.connected() as session:
             self.assertEqual(await session.value("typer_tools_order", item="tea"), "2 small tea")
             self.assertIn("exit status 2", (await session.call("typer_tools_cancel_order", number=-1)).text)
+
+    async def test_typer_run(self):
+        await self.served("typer_run", "typer==0.29.2", names=("main",), main=({"name": "Ada", "polite": False, "times": 2}, "Hello Ada\nHello Ada"))
 
     async def test_open_webui(self):
         """Its needs stand in its own frontmatter, and its settings are its valves."""

@@ -30,8 +30,9 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         module.warn(module.lines.of_node(&**rest), "star-args", what, "use a list instead");
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
-    let output =
-        (!served.offer.remakes_result).then(|| output_schema(module, function, docs.returns.as_deref())).flatten();
+    let output = (!served.offer.remakes_result && served.offer.command.is_none())
+        .then(|| output_schema(module, function, docs.returns.as_deref()))
+        .flatten();
     let mut described = Function {
         name: function.name.to_string(),
         symbol: None,

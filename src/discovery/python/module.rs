@@ -56,6 +56,8 @@ pub(super) struct Module<'a> {
     pub(super) is_program: bool,
     /// The calls at the top level: statements, and values that are assigned, alone or in a list.
     pub(super) calls: Vec<&'a ExprCall>,
+    /// The calls of the program: statements under `if __name__ == "__main__"`.
+    pub(super) calls_of_program: Vec<&'a ExprCall>,
     /// The functions that frameworks make tools.
     pub(super) offers: Offers<'a>,
     pub(super) definitions: Definitions<'a>,
@@ -83,6 +85,7 @@ impl<'a> Module<'a> {
             runs_main: false,
             is_program: false,
             calls: Vec::new(),
+            calls_of_program: Vec::new(),
             offers: Offers::default(),
             definitions: Definitions::default(),
             budget: Budget::default(),
@@ -255,7 +258,11 @@ impl<'a> Module<'a> {
 
     fn branch(&mut self, branch: &'a StmtIf, reach: Reach) {
         self.runs_main |= runs_main(branch);
-        self.is_program |= is_main_guard(&branch.test);
+        if is_main_guard(&branch.test) {
+            self.is_program = true;
+            let statements = branch.body.iter().filter_map(Stmt::as_expr_stmt);
+            self.calls_of_program.extend(statements.filter_map(|statement| statement.value.as_call_expr()));
+        }
         self.block(&branch.body, reach.inside(&branch.test));
         for clause in &branch.elif_else_clauses {
             let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
-use super::frameworks::{CLASS_RULE, Methods, Offer, arguments_of, methods};
+use super::frameworks::{CLASS_RULE, CommandKind, Methods, Offer, arguments_of, methods};
 use super::module::{Module, name_of};
 use super::roles::is_marked;
 use super::schema::Schema;
@@ -90,8 +90,9 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     }
     let functions = top_level(module, &exported, has_classes).into_iter().map(|function| {
         let offer = module.offers.get(function).copied().unwrap_or_default();
-        let arguments = offer.is_of_click.then(|| arguments_of(module, function));
-        Served { function, symbol: None, offer, is_bound: false, is_of_agno: false, arguments }
+        let arguments = (offer.command == Some(CommandKind::Click)).then(|| arguments_of(module, function));
+        let symbol = (offer.command == Some(CommandKind::Run)).then(|| format!("typer.run:{}", function.name));
+        Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments }
     });
     // Of two tools of one name, the function has it.
     functions.chain(served).filter(|one| !one.offer.is_off).collect()

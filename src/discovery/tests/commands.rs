@@ -27,7 +27,7 @@ fn decorators_of_click_declare_the_arguments() {
     let [function] = &found.functions[..] else { panic!("{:?}", found.functions) };
     assert_eq!((function.name.as_str(), function.symbol.as_deref()), ("word_count", Some("count")));
     assert_eq!(function.description.as_deref(), Some("Counts."));
-    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let texts = json!({"type": "array", "items": {"type": "string", "format": "path"}});
     let expected = json!({
         "type": "object",
         "properties": {
@@ -38,7 +38,7 @@ fn decorators_of_click_declare_the_arguments() {
             "sort": {"type": "boolean", "default": true},
             "dry_run": {"type": "boolean"},
             "size": {"type": "string", "enum": ["s", "l"]},
-            "place": {"type": "array", "items": {"type": "integer"}},
+            "place": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
             "key": {"type": "string"},
             "token": {"type": "string"},
         },
@@ -77,6 +77,37 @@ fn a_click_command_with_decorators_of_its_own_file_takes_more() {
 }
 
 #[test]
+fn parameters_are_called_what_click_calls_them() {
+    let found = file(
+        "import click\n@click.command()\n@click.option('--out', '--output')\n@click.option('-n', '--Number')\n\
+         @click.option('--x', 'numBer')\n@click.option('-a/-b')\n@click.argument('FILE')\n\
+         @click.option('--up', 'case', flag_value='up')\n@click.option('--down', 'case', flag_value='down')\n\
+         @click.option('--pair', type=(str, int), default=('a', 1))\n@click.option('--kind', type=click.Choice(Kind), default=Kind.A)\n\
+         def f(**given): ...\n",
+    );
+    let schema = found.functions[0].input_schema.read();
+    let names: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(names, ["out", "number", "numBer", "a", "file", "case", "pair", "kind"]);
+    assert_eq!(schema["properties"]["case"], json!({"type": "string", "enum": ["down", "up"]}));
+    let pair = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2, "default": ["a", 1]});
+    assert_eq!(schema["properties"]["pair"], pair);
+    assert_eq!(schema["properties"]["kind"], json!({}));
+}
+
+#[test]
+fn commands_are_made_by_calls_too() {
+    let found = file(
+        "import typer\napp = typer.Typer()\n@app.command()\ndef a(): ...\ndef b(): ...\ndef c(): ...\n\
+         @app.command(hidden=True)\ndef d(): ...\napp.command('bee', help='B.')(b)\nif __name__ == '__main__':\n    app()\n",
+    );
+    assert_eq!(super::names(&found), ["a", "bee"]);
+    let run = file(
+        "import typer\ndef main(x: int): ...\ndef other(): ...\nif __name__ == '__main__':\n    typer.run(main)\n",
+    );
+    assert_eq!((super::names(&run), run.functions[0].symbol.as_deref()), (vec!["main"], Some("typer.run:main")));
+}
+
+#[test]
 fn a_program_describes_its_command_line() {
     let found = file(
         "import argparse\ndef main():\n    p = argparse.ArgumentParser(description='Reports.')\n    \
@@ -89,5 +120,7 @@ fn a_program_describes_its_command_line() {
                     - `--loud`";
     assert_eq!((program.name.as_str(), program.description.as_deref()), ("main", Some(expected)));
     assert!(file("def f(): ...\n").program.is_none());
-    assert!(file("print(1)\n").program.is_some());
+    for text in ["print(1)\n", "def f(): ...\nif f():\n    print(1)\nwith f(): ...\n", "def main(): ...\nmain()\n"] {
+        assert!(file(text).program.is_some(), "{text}");
+    }
 }

@@ -1,6 +1,8 @@
 """Commands of click: one alone, and two of a group."""
 
+import logging
 import sys
+import threading
 
 import click
 
@@ -54,6 +56,22 @@ def reset(password):
     """Writes bytes, and ends in the middle."""
     click.echo(password.encode())
     sys.exit(0)
+
+
+@click.command()
+@click.option("--out", "--output", default="-")
+@click.option("--pair", nargs=2, type=int, default=(0, 0))
+@click.option("--upper", "case", flag_value="upper", default="lower")
+@click.option("--lower", "case", flag_value="lower")
+@click.option("--color", is_flag=True, default=True)
+@click.option("--point", type=(str, int), multiple=True)
+@click.option("--name", prompt=True, default="nobody")
+@click.argument("first", required=False)
+@click.argument("second", required=False)
+def forms(**given):
+    logging.basicConfig(stream=sys.stdout, format="%(message)s", level="INFO")
+    logging.info("%s", sorted(given.items()))
+    threading.Timer(0.05, print, ["later"]).start()
 
 
 def helper():

@@ -2,7 +2,7 @@
 
 import sys
 
-from .printed import Printed
+from .printed import Printed, Surroundings
 
 
 def running(code, path):
@@ -11,8 +11,7 @@ def running(code, path):
 
         module = type(sys)("__main__")
         module.__file__ = path
-        with Printed() as printed:
-            before = sys.argv, sys.stdin, sys.modules.get("__main__")
+        with Printed() as printed, Surroundings():
             sys.argv = [path, *map(str, argv)]
             sys.stdin = TextIOWrapper(BytesIO(stdin.encode("utf-8", "surrogateescape")), "utf-8")
             sys.modules["__main__"] = module  # pickle and dataclasses look there
@@ -20,8 +19,7 @@ def running(code, path):
                 exec(code, module.__dict__)
             except SystemExit as end:
                 printed.ended(end.code)
-            finally:
-                sys.argv, sys.stdin, sys.modules["__main__"] = before
+            printed.finish()
         return printed.text()
 
     return call

@@ -13,7 +13,7 @@ use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 use serde_json::Value;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
-pub(super) use commands::arguments_of;
+pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use frontmatter::frontmatter;
 pub(super) use injected::{is_given_by_framework, is_injected};
 
@@ -83,8 +83,8 @@ pub(super) struct Offer<'a> {
     excluded: Option<&'a Expr>,
     /// Whether the framework makes something else of what the function returns.
     pub(super) remakes_result: bool,
-    /// Whether decorators of click declare the arguments.
-    pub(super) is_of_click: bool,
+    /// Which kind of command it is, if it is one.
+    pub(super) command: Option<CommandKind>,
     /// The class whose fields are the arguments.
     pub(super) arguments: Option<&'a Expr>,
 }
@@ -107,6 +107,11 @@ impl<'a> Offers<'a> {
                 found.tools.insert(place(function), offer);
             }
             found.are_marked |= function.decorator_list.iter().any(|decorator| has_role(module, decorator));
+        }
+        for call in module.calls.iter().chain(&module.calls_of_program) {
+            if let Some((function, offer)) = commands::offer_of_call(module, call) {
+                found.tools.entry(place(function)).or_insert(offer);
+            }
         }
         for call in &module.calls {
             if let Some((function, offer)) = offer_of_call(module, call) {
@@ -266,7 +271,7 @@ fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
         excluded: keyword(call, "exclude_args"),
         remakes_result: keyword(call, "response_format").is_some(),
         arguments: keyword(call, "args_schema"),
-        is_of_click: false,
+        ..Offer::default()
     };
     let mut is_name = true;
     for argument in &call.arguments.args {

@@ -1,4 +1,4 @@
-"""Commands of click and typer: called as a shell would call them, and what they print is the result."""
+"""Commands of click and typer: called with the values that a call gives, and what they print is the result."""
 
 from ..convert import Mismatch
 from ..encode import ToolFailed
@@ -16,6 +16,9 @@ class Commands:
         self._kept = []  # so that no other object gets one of these identities
         for root in _roots(module):
             self._walk(root, root, ())
+
+    def __bool__(self):
+        return bool(self._ways)
 
     def _walk(self, root, command, words):
         function = unwrapped(getattr(command, "callback", None))
@@ -35,6 +38,17 @@ class Commands:
         return None if way is None else calling(*way)
 
 
+def run_by_typer(function):
+    """What calls a function as `typer.run(function)` does."""
+    from typer import Typer
+    from typer.main import get_command
+
+    app = Typer(add_completion=False)
+    app.command()(function)
+    command = get_command(app)
+    return calling(command, command, ())
+
+
 def _roots(module):
     for value in list(module.__dict__.values()):
         if not any(package_of(kind) in _CLICK for kind in type(value).__mro__):
@@ -49,20 +63,71 @@ def _roots(module):
 
 def calling(root, command, way):
     def call(**kwargs):
-        words = [*way, *_words(command, kwargs)]
+        values = _values(command, kwargs)
         with Printed() as printed:
+            # The groups before it read their names as from a command line; its own values are given, not parsed.
+            command.make_parser = lambda context: _Parser(values)
             try:
-                with root.make_context(root.name or "tool", words) as context:
+                with root.make_context(root.name or "tool", [*way, "--"]) as context:
                     value = root.invoke(context)
             except (Exception, SystemExit) as error:
                 value = _ended(error, printed)
+            finally:
+                del command.make_parser
+            printed.finish()
         return printed.text() or value
 
     return call
 
 
+class _Parser:
+    """In place of click's parser of a command line."""
+
+    _opt_prefixes = frozenset()
+
+    def __init__(self, values):
+        self._values = values
+
+    def parse_args(self, args):
+        return dict(self._values), [], []
+
+
+def _values(command, kwargs):
+    """The values by the names of their parameters, as click's parser would give them."""
+    values, unknown = {}, dict(kwargs)
+    for parameter in command.params:
+        value = unknown.pop(parameter.name, None)
+        if value is None:
+            value = _default_of_prompt(parameter) if parameter.name not in values else None
+        if value is not None:
+            values[parameter.name] = _raw(parameter, value)
+    for name in unknown:
+        known = ", ".join(parameter.name for parameter in command.params)
+        raise Mismatch(name, "one of the command's parameters (%s)" % (known or "it has none"), shown=False)
+    return values
+
+
+def _default_of_prompt(parameter):
+    """Nobody is there to be asked, so the default is the answer."""
+    default = getattr(parameter, "default", None)
+    is_plain = isinstance(default, (str, int, float, bool, list, tuple))
+    return default if getattr(parameter, "prompt", None) and is_plain else None
+
+
+def _raw(parameter, value):
+    if getattr(parameter, "is_flag", False) or getattr(parameter, "count", False):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [tuple(map(_word, one)) if isinstance(one, (list, tuple)) else _word(one) for one in value]
+    return _word(value)
+
+
+def _word(value):
+    return value if isinstance(value, str) else str(value)
+
+
 def _ended(error, printed):
-    """What an exception says that ended a command. Typer has a copy of click, with classes of its own."""
+    """The result of a command that ended with an exception. Typer has a copy of click, with classes of its own."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if hasattr(error, "format_message"):
         raise ToolFailed(error.format_message()) from None
@@ -71,38 +136,6 @@ def _ended(error, printed):
     if "Exit" in kinds:
         return printed.ended(getattr(error, "exit_code", 1))
     if "Abort" in kinds:
-        raise printed.failed("it asked for input at a terminal, and there is none") from None
+        asked = isinstance(error.__context__, (EOFError, KeyboardInterrupt))
+        raise printed.failed("it asked for input at a terminal, and there is none" if asked else "it was aborted") from None
     raise error
-
-
-def _words(command, kwargs):
-    """The arguments as a shell would give them."""
-    options, arguments, unknown = [], [], dict(kwargs)
-    for parameter in command.params:
-        value = unknown.pop(parameter.name, None)
-        if value is None:
-            continue
-        if parameter.param_type_name == "argument":
-            arguments += map(_word, value if isinstance(value, list) else [value])
-        else:
-            options += _option(parameter, value)
-    for name in unknown:
-        known = ", ".join(parameter.name for parameter in command.params)
-        raise Mismatch(name, "one of the command's parameters (%s)" % (known or "it has none"), shown=False)
-    return [*options, "--", *arguments]
-
-
-def _option(parameter, value):
-    name = max(parameter.opts, key=len)
-    if getattr(parameter, "is_flag", False) and isinstance(value, bool):
-        off = parameter.secondary_opts
-        return [name] if value else [max(off, key=len)] if off else []
-    if getattr(parameter, "count", False):
-        return [name] * value
-    if getattr(parameter, "multiple", False):
-        return [word for one in value for word in (name, *map(_word, one if isinstance(one, list) else [one]))]
-    return [name, *map(_word, value if isinstance(value, list) else [value])]
-
-
-def _word(value):
-    return value if isinstance(value, str) else str(value)

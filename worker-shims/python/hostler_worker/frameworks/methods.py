@@ -15,6 +15,10 @@ _RUN = ("_run", "_arun", "forward")
 def named(module, symbol):
     """The function of a symbol that hostler read in the file: `Class.method`, `instance.method`, `Class`, `instance`; None when there
     is no such thing."""
+    if symbol.startswith("typer.run:"):
+        from .commands import run_by_typer
+
+        return Function(symbol, run_by_typer(module.__dict__[symbol.partition(":")[2]]))
     head, _, name = symbol.partition(".")
     owner = module.__dict__.get(head)
     if owner is None:
