@@ -49,6 +49,9 @@ pub struct Metadata {
     /// Who cancelled the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Cancelled>,
+    /// The fields that its result has no more, because its return annotation does not declare them: `Class.field`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
     /// What the tool printed during the call; a truncated text ends with a marker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -68,6 +71,7 @@ impl Default for Metadata {
             repeated: None,
             traceparent: None,
             cancelled: None,
+            dropped: Vec::new(),
             output: None,
         }
     }

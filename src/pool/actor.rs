@@ -329,6 +329,12 @@ impl Actor {
                     open.progress(&mut note);
                 }
             }
+            WorkerEvent::Frame(Incoming::Dropped(note)) => {
+                let call = self.named(worker, note.id);
+                if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
+                    open.dropped(note.fields);
+                }
+            }
             WorkerEvent::Log(line) => {
                 let call = self.logging(worker, &line).and_then(|call| self.calls.get(&call));
                 open_call::log(call, &self.live, &self.file, line);

@@ -32,6 +32,7 @@ pub(super) struct OpenCall {
     pub answers: Vec<HeldAnswer>,
     reply: oneshot::Sender<Settled>,
     output: CapturedOutput,
+    dropped: Vec<String>,
     cold: bool,
     /// Whether its caller last heard why it waits.
     is_noted: bool,
@@ -45,7 +46,16 @@ pub(super) struct OpenCall {
     asked: Duration,
 }
 
+/// More names of fields say no more.
+const MOST_DROPPED: usize = 50;
+
 impl OpenCall {
+    /// Fields that its result has no more.
+    pub fn dropped(&mut self, fields: Vec<String>) {
+        let short = fields.into_iter().map(|field| field.chars().take(200).collect());
+        self.dropped = short.take(MOST_DROPPED).collect();
+    }
+
     pub fn new(job: Box<Job>, reply: oneshot::Sender<Settled>, cold: bool) -> Self {
         Self {
             job,
@@ -56,6 +66,7 @@ impl OpenCall {
             answers: Vec::new(),
             reply,
             output: CapturedOutput::default(),
+            dropped: Vec::new(),
             cold,
             is_noted: false,
             attempt: 0,
@@ -207,6 +218,7 @@ impl OpenCall {
             traceparent: None,
             cancelled: None,
             output: self.output.take(),
+            dropped: std::mem::take(&mut self.dropped),
         };
         // The caller may be gone.
         let _ = self.reply.send(Settled { ended, metadata });

@@ -19,6 +19,8 @@ pub enum Incoming {
     Output(OutputNote),
     /// Progress of a call.
     Progress(ProgressNote),
+    /// What its result has no more.
+    Dropped(DroppedNote),
     /// A request to the host.
     Ask {
         /// The worker's own id of the request, returned unchanged.
@@ -129,6 +131,16 @@ pub struct OutputNote {
     pub stream: String,
     /// The text.
     pub text: String,
+}
+
+/// Fields that a call's result has no more, because its annotation does not declare them.
+#[derive(Debug, Clone, Deserialize)]
+pub struct DroppedNote {
+    /// The call.
+    #[serde(default, deserialize_with = "maybe_whole")]
+    pub id: Option<u64>,
+    /// The fields, as `Class.field`.
+    pub fields: Vec<String>,
 }
 
 /// Progress of a call.

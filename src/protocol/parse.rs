@@ -103,6 +103,7 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
     match (method, id) {
         ("output", None) => serde_json::from_str(text).map(Incoming::Output).map_err(bad),
         ("progress", None) => serde_json::from_str(text).map(Incoming::Progress).map_err(bad),
+        ("dropped", None) => serde_json::from_str(text).map(Incoming::Dropped).map_err(bad),
         ("described", None) => serde_json::from_str(text).map(Incoming::Described).map_err(bad),
         (_, None) => Ok(Incoming::Unknown(method.to_owned())),
         (_, Some(id)) => {
@@ -250,9 +251,11 @@ mod tests {
         let note = |line: &str| match parse(line.as_bytes()).unwrap() {
             Incoming::Output(note) => note.id,
             Incoming::Progress(note) => note.id,
+            Incoming::Dropped(note) => note.id.filter(|_| note.fields == ["Sub.a"]),
             other => panic!("no note: {other:?}"),
         };
         assert_eq!(note(r#"{"method":"progress","params":{"id":7.0,"progress":1}}"#), Some(7));
+        assert_eq!(note(r#"{"method":"dropped","params":{"id":7,"fields":["Sub.a"]}}"#), Some(7));
         assert_eq!(note(r#"{"method":"output","params":{"id":7.0,"text":""}}"#), Some(7));
         assert_eq!(note(r#"{"method":"output","params":{"id":null,"text":""}}"#), None);
         assert_eq!(note(r#"{"method":"output","params":{"text":""}}"#), None);

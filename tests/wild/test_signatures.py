@@ -1,8 +1,9 @@
 """Signatures as real tools have them, with pydantic, attrs, msgspec and FastAPI: what arrives, what comes back, and what is refused."""
 
+import json
 import unittest
 
-from harness import connected, scratch
+from harness import connected, environment, run, scratch
 from test_frameworks import FILES
 
 REFUSED = object()
@@ -83,11 +84,19 @@ CASES = [
 
 
 class Signatures(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.tools = scratch(self) / "tools"
+        self.tools.mkdir()
+        (self.tools / "signatures.py").write_bytes((FILES / "signatures.py").read_bytes())
+
+    def test_what_a_declared_model_leaves_out_is_named(self):
+        for name, dropped in (("leak", ["Sub.secret"]), ("leak_list", ["Sub.secret"]), ("root_model", None)):
+            arguments = ["x:=[\"a\"]"] if name == "root_model" else []
+            outcome = json.loads(run("call", "--json", f"signatures.{name}", *arguments, "--tools", self.tools, env=environment()).stdout)
+            self.assertEqual((outcome["success"], outcome["metadata"].get("dropped")), (True, dropped), outcome)
+
     async def test_each(self):
-        tools = scratch(self) / "tools"
-        tools.mkdir()
-        (tools / "signatures.py").write_bytes((FILES / "signatures.py").read_bytes())
-        async with connected(tools) as session:
+        async with connected(self.tools) as session:
             for again in (False, True):  # the second time with the schemas that the worker has completed
                 for name, arguments, expected in CASES:
                     with self.subTest(name, arguments=arguments, again=again):

@@ -45,7 +45,7 @@ def run(id, params, function, kwargs):
             if type(value) in UNFINISHED:
                 value = _finish(value)
             if type(value) is bytes or function.cut is not None:
-                value = declared(function, value)
+                value = declared(function, value, id)
         finally:
             # Until this line a cancellation may still raise, and does so inside the outer try. It
             # raises once a call, so not again in the clauses below.
@@ -72,10 +72,15 @@ def invoke(function, plan, kwargs):
     return function.call(**kwargs) if plan is None else function.call_converted(kwargs)
 
 
-def declared(function, value):
+def declared(function, value, id):
     """A value in the form that the function's annotation declares: bytes as a file, a model without what a subclass adds."""
     if function.cut is not None and type(value) is not bytes:
-        return function.cut(value)
+        dropped = set()
+        value = function.cut(value, dropped)
+        if dropped:
+            text = '{"jsonrpc":"2.0","method":"dropped","params":{"id":%s,"fields":%s}}\n' % (id_text(id), encode(sorted(dropped)))
+            wire.send(text.encode("utf-8", "replace"))
+        return value
     from .files import typed
 
     return typed(function.call, value)

@@ -32,7 +32,7 @@ def _plain(call, go_on):
             if type(value) in calls.UNFINISHED and type(value) not in (calls.COROUTINE, calls.ASYNC_GENERATOR):
                 value = list(value)
             if type(value) is bytes or call.function.cut is not None:
-                value = calls.declared(call.function, value)
+                value = calls.declared(call.function, value, call.id)
         finally:
             call.leave()
     except Cancelled as error:
@@ -71,7 +71,7 @@ async def _awaited(call, value):
                 value = calls.invoke(call.function, call.function.plan, call.kwargs)
             value = await (value if type(value) is calls.COROUTINE else calls.collect(value))
             if type(value) is bytes or call.function.cut is not None:
-                value = calls.declared(call.function, value)
+                value = calls.declared(call.function, value, call.id)
         finally:
             call.task = None
     except Cancelled as error:

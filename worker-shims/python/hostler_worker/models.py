@@ -31,8 +31,8 @@ def adapted(hint):
 
 
 def cut_of(function):
-    """What removes from results the fields that a subclass adds to the declared model, as pydantic does; None where no model is
-    declared."""
+    """What removes from results the fields that a subclass adds to the declared model, as pydantic does, and adds their names to a set;
+    None where no model is declared."""
     from .convert import annotations_of
     from .types import Builder
 
@@ -53,18 +53,21 @@ def cutting(hint):
     if isinstance(hint, type) and hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields"):
         serializer = hint.__pydantic_serializer__
 
-        def cut(value):
-            if type(value) is hint or not isinstance(value, hint):
+        def cut(value, dropped):
+            kind = type(value)
+            if kind is hint or not isinstance(value, hint):
                 return value
+            own = {*kind.model_fields, *(value.model_extra or ())} - set(hint.model_fields)
+            dropped.update("%s.%s" % (kind.__name__, name) for name in own)
             return serializer.to_python(value, mode="json", warnings=False)
 
         return cut
     if origin in (list, tuple) and args:
         each = cutting(args[0])
-        return each and (lambda value: [each(item) for item in value] if isinstance(value, (list, tuple)) else value)
+        return each and (lambda value, dropped: [each(item, dropped) for item in value] if isinstance(value, (list, tuple)) else value)
     if origin is dict and len(args) == 2:
         each = cutting(args[1])
-        return each and (lambda value: {key: each(item) for key, item in value.items()} if isinstance(value, dict) else value)
+        return each and (lambda value, dropped: {key: each(item, dropped) for key, item in value.items()} if isinstance(value, dict) else value)
     if getattr(origin, "__name__", "UnionType") in ("Union", "UnionType") and args:
         cuts = [each for each in map(cutting, args) if each is not None]
         return cuts[0] if len(cuts) == 1 else None
