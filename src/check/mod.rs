@@ -78,6 +78,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
             _ => file::check(file, &effective(file, config), surroundings),
         };
         report.icons(file, &mut one, config);
+        report.without_effect(file, config);
         one.findings.extend(displaced(file, &before));
         one.findings.extend(file::name_problem(&claim.status, &rule::NAME, &one.text));
         one.findings.extend(claim.left_out.iter().map(|function| file::left_out(function, &one.text)));

@@ -8,7 +8,7 @@ use crate::config::origin::{Diagnosis, Origin, Place, Setting};
 use crate::config::secrets::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
-use crate::discovery::ToolFile;
+use crate::discovery::{Kind, ToolFile};
 
 /// The findings of a configuration that could not be read.
 pub fn settings(error: &ConfigError) -> Report {
@@ -108,6 +108,38 @@ impl Report {
             };
             let range = (line > 0).then(|| own.text.range_of_line(line));
             own.findings.push(Finding::new(&rule::ICON, range, what, fix));
+        }
+    }
+
+    /// Adds settings of a pack that have no effect on a file of its kind.
+    pub(super) fn without_effect(&mut self, file: &ToolFile, config: &Config) {
+        let Some(pack) = config.packs.get(&file.pack) else { return };
+        let of_programs = [
+            ("output", pack.output.as_ref().map(|set| &set.origin)),
+            ("input_option", pack.input_option.as_ref().map(|set| &set.origin)),
+            ("ask", pack.ask.as_ref().map(|set| &set.origin)),
+        ];
+        let of_python = [
+            ("serve", pack.serve.as_ref().map(|set| &set.origin)),
+            ("dependencies", pack.needs.dependencies.as_ref().map(|set| &set.origin)),
+            ("requires-python", pack.needs.requires_python.as_ref().map(|set| &set.origin)),
+            ("python_path", pack.needs.python_path.as_ref().map(|set| &set.origin)),
+        ];
+        let is_python = matches!(file.kind, Kind::Python | Kind::Internal);
+        let unused: &[_] = if is_python { &of_programs } else { &of_python };
+        for (key, origin) in unused {
+            let Some(place) = origin.and_then(Origin::place) else { continue };
+            let (kind, other) =
+                if is_python { ("a Python file", "programs") } else { ("no Python file", "Python files") };
+            let message = format!("`{key}` has no effect on {}, which is {kind}", file.pack);
+            self.add(place, &rule::UNUSED_SETTINGS, message, format!("remove it: it is for {other}"));
+        }
+        if let (Some(set), false, true) = (&pack.served_as, is_python, file.functions.len() > 1)
+            && let Some(place) = set.origin.place()
+        {
+            let message = format!("`as` has no effect on {}, which has several tools", file.pack);
+            let fix = format!("write it under [tool.\"{}.NAME\"], for each tool", file.pack);
+            self.add(place, &rule::UNUSED_SETTINGS, message, fix);
         }
     }
 

@@ -143,6 +143,16 @@ class Renamed(unittest.TestCase):
         check = run("check", "--json", "--tools", self.tools, "--config", config_file(self.folder, settings))
         self.assertEqual(json.loads(check.stdout), [])
 
+    def test_settings_of_another_kind_of_file_are_reported(self):
+        several = self.tools / "several"
+        several.write_text('#!/bin/sh\necho \'[{"name": "one"}, {"name": "two"}]\' # --schema\n')
+        several.chmod(0o755)
+        self.listed()
+        config = config_file(self.folder, '[tool.a]\noutput = "text"\nask = true\n[tool.several]\nserve = "main"\nas = "x"\n')
+        found = json.loads(run("check", "--json", "--tools", self.tools, "--config", config).stdout)
+        lines = sorted(one["line"] for one in found if one["rule"] == "unused-settings")
+        self.assertEqual(lines[:3], [2, 3, 5], found)
+
     def test_what_takes_a_name_is_refused(self):
         program = self.tools / "several"
         program.write_text('#!/bin/sh\necho \'[{"name": "one"}, {"name": "two"}, {"name": "three"}]\' # --schema\n')

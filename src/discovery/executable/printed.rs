@@ -60,7 +60,6 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
             printed.remarks.extend(remarks);
             Ok(printed)
         }
-        Value::Array(tools) if tools.is_empty() => Err(unusable("`--schema` prints an empty list")),
         Value::Array(tools) => Ok(several(tools, name)),
         _ => Err(unusable("the output of `--schema` is neither an object nor a list of objects")),
     }
@@ -100,7 +99,9 @@ fn several(tools: Vec<Value>, name: &str) -> Printed {
     let count = tools.len();
     let all: Vec<Value> = tools.into_iter().map(unwrapped).collect();
     let objects: Vec<Schema> = all.iter().filter_map(|tool| tool.as_object().cloned()).collect();
-    let names = if count > MOST_TOOLS {
+    let names = if count == 0 {
+        Err(unusable("`--schema` prints an empty list"))
+    } else if count > MOST_TOOLS {
         Err(unusable(format!("`--schema` prints more than {MOST_TOOLS} tools")))
     } else {
         names_of(&all)
