@@ -31,7 +31,7 @@ def program(folder, name, body=ECHO, schema=SCHEMA, shebang=f"#!{sys.executable}
 def script(folder, name, text, mode=0o755):
     """A script that is asked for its schema: it mentions it."""
     folder.mkdir(parents=True, exist_ok=True)
-    if text.startswith("#!") and "schema" not in text:
+    if text.startswith("#!") and "schema" not in text and "hostler" not in text:
         text += "# --schema\n"
     path, fresh = folder / name, folder / f".{name}.fresh"
     fresh.write_text(text)

@@ -10,29 +10,30 @@ use super::super::{Kind, Status, ToolFile};
 use crate::config::Config;
 use crate::config::origin::Diagnosis;
 
-/// A word that is in every program that answers `--schema`.
-const WORD: &[u8] = b"schema";
+/// One of these is in every program that answers `--schema`: by itself, or with a library of hostler's.
+const WORDS: [&[u8]; 2] = [b"schema", b"hostler"];
+const LONGEST: usize = WORDS[1].len();
 /// How much of a program is searched for the word, in bytes.
 const MOST: u64 = 64 << 20;
 const STEP: usize = 64 << 10;
 
-/// Whether the text or the strings of a program contain the word `schema`. One that cannot be read, which may still be executed,
+/// Whether the text or the strings of a program contain one of the words. One that cannot be read, which may still be executed,
 /// counts as if it did not.
 pub(super) fn mentions_schema(path: &Path) -> bool {
-    let (Ok(file), finder) = (File::open(path), Finder::new(WORD)) else { return false };
+    let (Ok(file), finders) = (File::open(path), WORDS.map(|word| Finder::new(word))) else { return false };
     let mut file = file.take(MOST);
     let mut buffer = vec![0; STEP];
-    // What remains of the step before, so that the word is found across two of them.
+    // What remains of the step before, so that a word is found across two of them.
     let mut kept = 0;
     loop {
         match file.read(&mut buffer[kept..]) {
             Ok(0) => return false,
             Ok(count) => {
                 let end = kept + count;
-                if finder.find(&buffer[..end]).is_some() {
+                if finders.iter().any(|finder| finder.find(&buffer[..end]).is_some()) {
                     return true;
                 }
-                kept = end.min(WORD.len() - 1);
+                kept = end.min(LONGEST - 1);
                 buffer.copy_within(end - kept..end, 0);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -69,7 +70,7 @@ impl ToolFile {
 
 /// Why a program is not asked that does not mention a schema.
 pub(super) fn not_asked(pack: &str) -> Status {
-    let what = "it was not run with `--schema`, because its text does not contain `schema`";
+    let what = "it was not run with `--schema`, because its text contains neither `schema` nor `hostler`";
     let fix = format!("if it is a tool, set `ask = true` under [tool.{pack}] in hostler.toml");
     Status::NotAsked { reason: Diagnosis::new(what, fix) }
 }
@@ -90,6 +91,8 @@ mod tests {
             assert!(mentions_schema(&path), "{place}");
             std::fs::write(&path, String::from_utf8(text).unwrap().replace("schema", "schem-")).unwrap();
             assert!(!mentions_schema(&path), "{place}");
+            std::fs::write(&path, format!("{}hostler-worker.mjs{}", "x".repeat(place), "y".repeat(STEP))).unwrap();
+            assert!(mentions_schema(&path), "{place}");
         }
         assert!(!mentions_schema(folder.path()), "a folder");
         assert!(!mentions_schema(&folder.path().join("none")));
