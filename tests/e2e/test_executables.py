@@ -105,7 +105,7 @@ class Asked(unittest.TestCase):
         folder = scratch(self)
         tools, ran = folder / "bin", folder / "ran"
         for name, text in (("foreign", "exit 0"), ("own", "echo '{}' # --schema"), ("refused", "echo '{}' # --schema")):
-            script(tools, name, "#!/bin/sh\n: schema\n").write_text(f"#!/bin/sh\necho {name} >> {ran}\n{text}\n")
+            script(tools, name, "#!/bin/sh\n: schema\n").write_text(f"#!/bin/sh\necho {name} >> ${{0%/*}}/../ran\n{text}\n")
         settings = "[tool.refused]\nask = false\n"
 
         def states(more=""):
@@ -132,9 +132,9 @@ class Asked(unittest.TestCase):
         folder = scratch(self)
         tools, ran = folder / "bin", folder / "ran"
         path = tools / "read_file"
-        script(tools, "read_file", "#!/bin/sh\n: schema\n").write_text(f"#!/bin/sh\necho >> {ran}\n")
+        script(tools, "read_file", "#!/bin/sh\n: schema\n").write_text("#!/bin/sh\necho >> ${0%/*}/../ran\n")
         write_tool(tools, "report", "def f() -> int:\n    return 1\n", header="")
-        (tools / "report").write_text(f"#!/bin/sh\necho >> {ran}\n")
+        (tools / "report").write_text("#!/bin/sh\necho >> ${0%/*}/../ran\n")
         (tools / "report").chmod(0o755)
         eventually(lambda: time.time() - path.stat().st_ctime > 3, "it has settled")
         config = ("--config", str(config_file(folder, '[builtin]\nenable = ["read_file"]\nroots = ["."]\n')))
@@ -142,7 +142,7 @@ class Asked(unittest.TestCase):
             rows, said = listed(tools, *config, *step)
             self.assertEqual((rows["report.f"]["status"], rows["report"]["status"]), ("ready", "not-asked"))
             self.assertNotIn("broken", said)
-        path.write_text(f"#!/bin/sh\necho again >> {ran}\n")
+        path.write_text("#!/bin/sh\necho again >> ${0%/*}/../ran\n")
         self.assertEqual(listed(tools, *config)[0]["read_file"]["status"], "not-asked")
         done = run("call", "--json", "read_file", f"path={path}", "--tools", str(tools), *config, cwd=folder)
         self.assertEqual(json.loads(done.stdout)["success"], True, "the built-in tool has the name")
