@@ -20,7 +20,7 @@ const STEP: usize = 64 << 10;
 /// Whether the text or the strings of a program contain one of the words. One that cannot be read, which may still be executed,
 /// counts as if it did not.
 pub(super) fn mentions_schema(path: &Path) -> bool {
-    let (Ok(file), finders) = (File::open(path), WORDS.map(|word| Finder::new(word))) else { return false };
+    let (Ok(file), finders) = (File::open(path), WORDS.map(Finder::new)) else { return false };
     let mut file = file.take(MOST);
     let mut buffer = vec![0; STEP];
     // What remains of the step before, so that a word is found across two of them.
