@@ -53,7 +53,7 @@ impl Word for OnSchemaFailure {
 /// Which programs are asked for their schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// Those that mention a schema, and all in hostler's own tools folders.
+    /// Those that contain `schema` or `hostler-worker`, and all in hostler's own tools folders.
     Likely,
     /// All.
     All,

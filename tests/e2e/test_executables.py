@@ -31,7 +31,7 @@ def program(folder, name, body=ECHO, schema=SCHEMA, shebang=f"#!{sys.executable}
 def script(folder, name, text, mode=0o755):
     """A script that is asked for its schema: it mentions it."""
     folder.mkdir(parents=True, exist_ok=True)
-    if text.startswith("#!") and "schema" not in text and "hostler" not in text:
+    if text.startswith("#!") and "schema" not in text and "hostler-worker" not in text:
         text += "# --schema\n"
     path, fresh = folder / name, folder / f".{name}.fresh"
     fresh.write_text(text)
@@ -77,10 +77,10 @@ class Asked(unittest.TestCase):
     def test_text_is_a_result_where_that_is_said(self):
         folder = scratch(self)
         tools = folder / "tools"
-        for name, schema in (("declares", '{"output": "text"}'), ("is_told", "{}"), ("neither", "{}")):
+        for name, schema in (("declares", '{"output": "text"}'), ("is_set", "{}"), ("neither", "{}")):
             script(tools, name, f"#!/bin/sh\n[ \"$1\" = --schema ] && echo '{schema}' && exit\nprintf 'two\\nlines \\377\\n'\n")
-        config = config_file(folder, '[tool.is_told]\noutput = "text"\n')
-        for name in ("declares", "is_told"):
+        config = config_file(folder, '[tool.is_set]\noutput = "text"\n')
+        for name in ("declares", "is_set"):
             done = run("call", "--json", name, "--tools", str(tools), "--config", str(config))
             self.assertEqual(json.loads(done.stdout)["result"], "two\nlines \ufffd", name)
         refused = json.loads(run("call", "--json", "neither", "--tools", str(tools), "--config", str(config)).stdout)
@@ -91,20 +91,20 @@ class Asked(unittest.TestCase):
         tools = folder / "tools"
         answer = '[ "$1" = --schema ] && echo \'%s\' && exit\nprintf \'{"first": "%%s", "second": %%s, "input": "%%s"}\' "$1" "$2" "$(cat)"\n'
         script(tools, "declares", "#!/bin/sh\n" + answer % '{"input_option": "--execute"}')
-        script(tools, "is_told", "#!/bin/sh\n" + answer % "{}")
-        config = config_file(folder, '[tool.is_told]\ninput_option = "-x"\n')
-        for name, option in (("declares", "--execute"), ("is_told", "-x")):
+        script(tools, "is_set", "#!/bin/sh\n" + answer % "{}")
+        config = config_file(folder, '[tool.is_set]\ninput_option = "-x"\n')
+        for name, option in (("declares", "--execute"), ("is_set", "-x")):
             done = run("call", "--json", name, "text=it's", "--tools", str(tools), "--config", str(config))
             self.assertEqual(json.loads(done.stdout)["result"], {"first": option, "second": {"text": "it's"}, "input": ""}, done)
-        long = run("call", "--json", "is_told", "--input", "-", "--tools", str(tools), "--config", str(config), stdin=json.dumps({"text": "x" * (128 << 10)}))
+        long = run("call", "--json", "is_set", "--input", "-", "--tools", str(tools), "--config", str(config), stdin=json.dumps({"text": "x" * (128 << 10)}))
         self.assertEqual(json.loads(long.stdout)["error"]["code"], "INVALID_PARAMS", long)
-        wrong = run("list", "--tools", str(tools), "--config", str(config_file(folder, '[tool.is_told]\ninput_option = "x"\n')))
+        wrong = run("list", "--tools", str(tools), "--config", str(config_file(folder, '[tool.is_set]\ninput_option = "x"\n')))
         self.assertIn("--execute", wrong.stderr)
 
     def test_programs_of_others_are_not_run(self):
         folder = scratch(self)
         tools, ran = folder / "bin", folder / "ran"
-        for name, text in (("foreign", "exit 0"), ("own", "echo '{}' # --schema"), ("refused", "echo '{}' # --schema")):
+        for name, text in (("foreign", "exit 0 # as hostler does"), ("own", "echo '{}' # --schema"), ("refused", "echo '{}' # --schema")):
             script(tools, name, "#!/bin/sh\n: schema\n").write_text(f"#!/bin/sh\necho {name} >> ${{0%/*}}/../ran\n{text}\n")
         settings = "[tool.refused]\nask = false\n"
 

@@ -10,16 +10,17 @@ use super::super::{Kind, Status, ToolFile};
 use crate::config::Config;
 use crate::config::origin::Diagnosis;
 
-/// One of these is in every program that answers `--schema`: by itself, or with a library of hostler's.
-const WORDS: [&[u8]; 2] = [b"schema", b"hostler"];
+/// One of these is in every program that answers `--schema`: by itself, or with hostler's library for Node. The word `hostler` alone is
+/// also in scripts that call hostler.
+const WORDS: [&[u8]; 2] = [b"schema", b"hostler-worker"];
 const LONGEST: usize = WORDS[1].len();
-/// How much of a program is searched for the word, in bytes.
+/// How much of a program is searched, in bytes.
 const MOST: u64 = 64 << 20;
 const STEP: usize = 64 << 10;
 
 /// Whether the text or the strings of a program contain one of the words. One that cannot be read, which may still be executed,
 /// counts as if it did not.
-pub(super) fn mentions_schema(path: &Path) -> bool {
+pub(super) fn may_answer(path: &Path) -> bool {
     let (Ok(file), finders) = (File::open(path), WORDS.map(Finder::new)) else { return false };
     let mut file = file.take(MOST);
     let mut buffer = vec![0; STEP];
@@ -68,9 +69,9 @@ impl ToolFile {
     }
 }
 
-/// Why a program is not asked that does not mention a schema.
+/// Why a program without these words is not asked.
 pub(super) fn not_asked(pack: &str) -> Status {
-    let what = "it was not run with `--schema`, because its text contains neither `schema` nor `hostler`";
+    let what = "it was not run with `--schema`, because its text contains neither `schema` nor `hostler-worker`";
     let fix = format!("if it is a tool, set `ask = true` under [tool.{pack}] in hostler.toml");
     Status::NotAsked { reason: Diagnosis::new(what, fix) }
 }
@@ -88,13 +89,13 @@ mod tests {
             text.extend(b"--schema".iter().skip(2));
             text.extend(vec![b'y'; 100]);
             std::fs::write(&path, &text).unwrap();
-            assert!(mentions_schema(&path), "{place}");
+            assert!(may_answer(&path), "{place}");
             std::fs::write(&path, String::from_utf8(text).unwrap().replace("schema", "schem-")).unwrap();
-            assert!(!mentions_schema(&path), "{place}");
+            assert!(!may_answer(&path), "{place}");
             std::fs::write(&path, format!("{}hostler-worker.mjs{}", "x".repeat(place), "y".repeat(STEP))).unwrap();
-            assert!(mentions_schema(&path), "{place}");
+            assert!(may_answer(&path), "{place}");
         }
-        assert!(!mentions_schema(folder.path()), "a folder");
-        assert!(!mentions_schema(&folder.path().join("none")));
+        assert!(!may_answer(folder.path()), "a folder");
+        assert!(!may_answer(&folder.path().join("none")));
     }
 }

@@ -102,10 +102,10 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
     file
 }
 
-/// The same, and whether it is to be asked: not if it does not mention a schema.
+/// The same, and whether it is to be asked.
 pub(super) fn unasked_or_not(path: &Path) -> ToolFile {
     let mut file = unasked(path);
-    if file.status == Status::Unasked && !asked::mentions_schema(path) {
+    if file.status == Status::Unasked && !asked::may_answer(path) {
         file.status = asked::not_asked(&file.pack);
     }
     file
