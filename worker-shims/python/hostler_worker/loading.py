@@ -19,8 +19,6 @@ _NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
 class Functions(dict):
     """By name. Methods and classes that are tools are looked up when they are called."""
 
-    is_single = False  # whether it runs one call at a time, whatever hostler wishes
-
     def __missing__(self, name):
         from .frameworks.methods import named
 
@@ -79,9 +77,7 @@ def load(path, source=None, is_program=False):
         if is_program:
             from .program import running
 
-            found = Functions(main=Function("main", running(code, path)))
-            found.is_single = True
-            return found, None
+            return Functions(main=Function("main", running(code, path))), None
         state.guard -= 1  # the author's code: a print here may be interrupted like any other
         try:
             exec(code, module.__dict__)

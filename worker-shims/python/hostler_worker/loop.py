@@ -252,6 +252,5 @@ def hello(message, functions):
         return None, faults.import_failed(id, problem)
     text = '{"jsonrpc":"2.0","id":%s,"result":{"protocol":%d,"pid":%d,"python":"%d.%d.%d","functions":[%s],"features":%s}}\n'
     return functions, (text % (
-        id_text(id), PROTOCOL, os.getpid(), *sys.version_info[:3], ",".join(map(quote, functions)),
-        FEATURES.replace('"concurrent",', "") if functions.is_single else FEATURES,
+        id_text(id), PROTOCOL, os.getpid(), *sys.version_info[:3], ",".join(map(quote, functions)), FEATURES,
     )).encode()

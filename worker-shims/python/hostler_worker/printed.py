@@ -1,12 +1,12 @@
-"""What a program prints on standard output, as the result of a call. Its worker runs one call at a time: standard output, the command
-line and the working directory are the process's."""
+"""What a program prints on standard output, as the result of a call. Programs run one at a time: standard output, the command line and
+the working directory are the process's."""
 
 import os
 import sys
-from _thread import get_ident
 from io import BytesIO, RawIOBase, TextIOWrapper
 
 from .encode import ToolFailed
+from .state import state
 
 _TAIL = 2000  # characters of standard error in a message
 
@@ -26,7 +26,7 @@ class _Raw(RawIOBase):
         return 2  # so that subprocess accepts the stream
 
     def write(self, data):
-        if self.buffer is None or get_ident() in self.strangers:
+        if self.buffer is None or self.strangers and sys.modules["threading"].current_thread() in self.strangers:
             self.stream.write(bytes(data).decode("utf-8", "replace"))
             return len(data)
         return self.buffer.write(data)
@@ -70,15 +70,17 @@ class Printed:
     """While it is entered, standard output is collected."""
 
     def __enter__(self):
+        if state.several:
+            raise ToolFailed("programs and commands run one at a time; set `concurrency = 1`")
         sys.stdout, sys.stderr = _streams()
         self._threads = _threads()
-        self._errors_before, _errors.tail = _errors.tail, ""
+        _errors.tail = ""
         _raw.buffer = BytesIO()
         return self
 
     def __exit__(self, kind, error, traceback):
         printed, _raw.buffer = _raw.buffer, None
-        _raw.strangers = {thread.ident for thread in _threads()} - {get_ident()}
+        _raw.strangers = _threads()
         sys.stdout, sys.stderr = _streams()
         self._printed = printed.getvalue()
         if kind is not None:
@@ -89,7 +91,7 @@ class Printed:
         futures = sys.modules.get("concurrent.futures.thread")
         endless = getattr(futures, "_threads_queues", ())  # they end with the process
         for thread in _threads() - self._threads:
-            if not thread.daemon and thread.ident != get_ident() and thread not in endless:
+            if not thread.daemon and thread not in endless:
                 thread.join()
 
     def text(self):
@@ -112,8 +114,9 @@ class Printed:
 
 
 def _threads():
+    """The other threads."""
     threading = sys.modules.get("threading")
-    return set(threading.enumerate()) if threading is not None else set()
+    return set(threading.enumerate()) - {threading.current_thread()} if threading is not None else set()
 
 
 class Surroundings:

@@ -23,9 +23,6 @@ def adapt(found, module, codes):
         from .commands import Commands
 
         commands = Commands(module)
-        # `typer.run(f)` marks nothing.
-        found.is_single = bool(commands) or any(
-            getattr(value, "__name__", "") == "typer" or package_of(value) == "typer" for value in list(module.__dict__.values()))
     if not SERVERS.isdisjoint(sys.modules):
         from .mcp import lifespan_of
 

@@ -6,7 +6,7 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from ..loading import FRAMEWORKS
 
 # Where frameworks keep it, looked at before anything else.
-_PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "callback", "__wrapped__")
+_PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "__wrapped__")
 _NOTHING_INSIDE = (str, bytes, int, float, type, ModuleType, type(None))
 _MOST = 2000  # things to look into
 

@@ -17,9 +17,6 @@ class Commands:
         for root in _roots(module):
             self._walk(root, root, ())
 
-    def __bool__(self):
-        return bool(self._ways)
-
     def _walk(self, root, command, words):
         function = unwrapped(getattr(command, "callback", None))
         for one in (command, function):
@@ -108,7 +105,7 @@ def _values(command, kwargs):
 
 
 def _default_of_prompt(parameter):
-    """Nobody is there to be asked, so the default is the answer."""
+    """There is no terminal, so the default is the answer."""
     default = getattr(parameter, "default", None)
     is_plain = isinstance(default, (str, int, float, bool, list, tuple))
     return default if getattr(parameter, "prompt", None) and is_plain else None
