@@ -10,8 +10,12 @@ pub fn plural<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) ->
 
 /// The first paragraph of a text, on one line.
 pub fn first_paragraph(text: &str) -> String {
-    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
-    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+    on_one_line(text.trim_start().split("\n\n").next().unwrap_or_default())
+}
+
+/// A text with one space for each run of white space.
+pub fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use super::report::bytes_of;
 use super::{FileReport, Finding, Rule, Surroundings, Text, code, imports, interpreters, rule};
 use crate::config::EffectiveTool;
 use crate::config::origin::Diagnosis;
-use crate::config::tool::Serve;
 use crate::discovery::{
     Kind, LeftOut, Status, SyntaxError, ToolFile, enough_for, may_not_be_executed, syntax_error, syntax_tree,
     unknown_to,
@@ -48,10 +47,9 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
         |refused: &Finding| findings.iter().any(|known| known.fix == refused.fix && known.range == refused.range);
     findings.extend(refused.filter(|refused| !is_known(refused)));
     if findings.is_empty() {
-        let is_program = settings.serve.as_ref().is_some_and(|serve| serve.value == Serve::Main);
         let rule = match () {
             () if text.source.is_empty() => &rule::UNREADABLE,
-            () if is_program => &rule::SETTINGS,
+            () if settings.serves_program() => &rule::SETTINGS,
             () => &rule::NAME,
         };
         findings.extend(name_problem(&file.status, rule, &text));

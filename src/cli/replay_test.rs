@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::events::short;
 use super::replay::{Recorded, Source};
 use super::style::Refusal;
+use crate::words::on_one_line;
 
 const TEMPLATE: &str = include_str!("templates/replay_test.py");
 
@@ -80,15 +81,11 @@ fn expected(recorded: &Recorded) -> String {
     match (&call.error, &call.result) {
         (Some(error), _) => {
             let error = format!("{}: {}", error.code, error.message);
-            format!("    # The call failed: {}\n{ends_well}", one_line(&error))
+            format!("    # The call failed: {}\n{ends_well}", on_one_line(&error))
         }
         (None, Some(result)) => {
             format!("{ends_well}\n    assert outcome[\"result\"] == json.loads({})", python(&result.to_string()))
         }
         (None, None) => format!("{ends_well}  # its result was not kept"),
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -16,6 +16,7 @@ use crate::outcome::Code;
 use crate::process::{Signals, limit_behind};
 use crate::telemetry;
 use crate::threads::blocking;
+use crate::words::on_one_line;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -148,15 +149,12 @@ pub(super) fn end_of(text: &str, most: Option<usize>) -> String {
     }
 }
 
-/// A text of several lines on one.
-fn on_one_line(text: &str) -> String {
-    if text.contains('\n') { text.split_whitespace().collect::<Vec<_>>().join(" ") } else { text.to_owned() }
-}
-
 /// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe. A cell is a line of plain text, whatever
 /// it was made from.
 pub(super) fn table(rows: &[Vec<String>], width: Option<usize>) -> String {
-    let cells = |row: &Vec<String>| row.iter().map(|cell| on_one_line(&plain(cell))).collect::<Vec<_>>();
+    // Spaces within a line are meant.
+    let cell_of = |text: &str| if text.contains('\n') { on_one_line(text) } else { text.to_owned() };
+    let cells = |row: &Vec<String>| row.iter().map(|cell| cell_of(&plain(cell))).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length = |text: &str| text.chars().count();

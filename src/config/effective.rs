@@ -118,6 +118,16 @@ pub struct FunctionSettings {
 }
 
 impl EffectiveTool {
+    /// Whether a Python file is served as one program.
+    pub fn serves_program(&self) -> bool {
+        self.serve.as_ref().is_some_and(|serve| serve.value == Serve::Main)
+    }
+
+    /// Whether the result of a program is the text that it prints.
+    pub fn prints_text(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| output.value == OutputForm::Text)
+    }
+
     /// The settings that decide what its calls can reach, as one text: an approval is bound to it.
     pub fn reach(&self) -> String {
         let env: Vec<(&String, &String)> = self.env.iter().map(|(name, value)| (name, &value.value)).collect();
@@ -127,10 +137,9 @@ impl EffectiveTool {
         let reaches: Vec<String> = self.sandbox.iter().map(Sandbox::shown).collect();
         let launcher = self.launcher.value.command().map(|_| self.launcher.value.shown());
         let needs = self.needs.reach();
-        let runs =
-            (self.serve.as_ref().map(|serve| serve.value), self.input_option.as_ref().map(|option| &option.value));
-        let protocol = (protocol, runs);
-        format!("{may:?} {gets:?} {:?} {protocol:?} {reaches:?} {launcher:?}{needs}", self.cwd.value)
+        let serve = self.serve.as_ref().map(|serve| serve.value);
+        let runs = (protocol, serve, self.input_option.as_ref().map(|option| &option.value));
+        format!("{may:?} {gets:?} {:?} {runs:?} {reaches:?} {launcher:?}{needs}", self.cwd.value)
     }
 }
 
@@ -256,6 +265,10 @@ pub struct ShownSetting {
     pub origin: Origin,
 }
 
+fn names(list: &[String]) -> String {
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
 fn row<T>(key: &'static str, setting: &Setting<T>, value: String) -> ShownSetting {
     ShownSetting { key, value, origin: setting.origin.clone() }
 }
@@ -273,7 +286,6 @@ impl EffectiveTool {
             IdleTimeout::After(value) => time(value),
             IdleTimeout::Never => "never".to_owned(),
         };
-        let names = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
         let keys: Vec<String> = self.config.value.keys().cloned().collect();
         let variables: Vec<String> = self.env.keys().cloned().collect();
         let size = |limit: ByteCount| format!("{} MB", limit.0 / 1_000_000);
@@ -347,19 +359,16 @@ impl EffectiveTool {
     /// The settings that only one pack has, as far as they are set.
     fn shown_of_pack(&self) -> Vec<ShownSetting> {
         let needs = &self.needs;
-        let folders =
-            |list: &[PathBuf]| list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let folders = |list: &[PathBuf]| list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         let rows = [
             self.protocol.as_ref().map(|set| row("protocol", set, set.value.word().to_owned())),
             self.output.as_ref().map(|set| row("output", set, set.value.word().to_owned())),
             self.input_option.as_ref().map(|set| row("input_option", set, set.value.clone())),
             self.serve.as_ref().map(|set| row("serve", set, set.value.word().to_owned())),
-            self.functions.as_ref().map(|set| row("functions", set, set.value.join(", "))),
-            needs.dependencies.as_ref().map(|set| {
-                row("dependencies", set, if set.value.is_empty() { "none".to_owned() } else { set.value.join(", ") })
-            }),
+            self.functions.as_ref().map(|set| row("functions", set, names(&set.value))),
+            needs.dependencies.as_ref().map(|set| row("dependencies", set, names(&set.value))),
             needs.requires_python.as_ref().map(|set| row("requires-python", set, set.value.clone())),
-            needs.python_path.as_ref().map(|set| row("python_path", set, folders(&set.value))),
+            needs.python_path.as_ref().map(|set| row("python_path", set, names(&folders(&set.value)))),
         ];
         rows.into_iter().flatten().collect()
     }

@@ -27,10 +27,10 @@ use super::sandbox::SandboxLayer;
 use super::secrets::{SecretSource, read_secrets};
 use super::section::{Section, Source};
 use super::shared::Shared;
-use super::tables::{Ask, Executables, Limits};
+use super::tables::{Executables, Limits};
 use super::telemetry::{Telemetry, log_format};
 use super::tool::{ToolLayer, variables_of};
-use super::{environment, rules, value};
+use super::{environment, folders, rules, value};
 use crate::telemetry::LogFormat;
 
 /// The file that is searched for in the working directory and the folders above it.
@@ -282,8 +282,8 @@ impl Config {
             options: options.clone(),
             environment: Arc::new((**variables).clone().within(directory)),
             call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
-            tools: tool_folders(top, options, directory),
-            own_tools: own_tools(options, directory),
+            tools: folders::tools(top, options, directory),
+            own_tools: folders::own(options, directory),
             log: log.or(log_of_file).unwrap_or(Setting::default_value("warn".to_owned())),
             log_format: log_format(top, variables),
             uv: environment.take("uv"),
@@ -336,16 +336,6 @@ impl Config {
     pub fn options(&self) -> &ConfigOptions {
         &self.options
     }
-
-    /// Whether all programs of a file's folder are asked for their schema: it is one of hostler's own folders, or `ask = "all"`.
-    pub fn asks_all_beside(&self, file: &Path) -> bool {
-        self.executables.ask == Ask::All || self.own_tools.iter().any(|folder| file.starts_with(folder))
-    }
-
-    /// The tools folders, without those default ones that do not exist.
-    pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
-        self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
-    }
 }
 
 /// The rules of each category.
@@ -359,7 +349,6 @@ fn categories(section: &Section<'_>) -> BTreeMap<String, Category> {
     found
 }
 
-/// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.
 /// How far the time of a change in a file may be behind.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -377,29 +366,6 @@ pub fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
     let named = options.config.clone().or_else(from_environment).map(|path| directory.join(path));
     named.or_else(nearest)
-}
-
-fn tool_folders(top: &Section<'_>, options: &ConfigOptions, directory: &Path) -> Setting<Vec<PathBuf>> {
-    let variables = &options.environment;
-    let named = top.take::<Vec<PathBuf>>("tools");
-    if !options.tools.is_empty() {
-        let value = options.tools.iter().map(|path| directory.join(path)).collect();
-        return Setting { value, origin: Origin::Flag("--tools") };
-    }
-    if let Some(Setting { value, origin }) = named {
-        let value = value.iter().map(|path| environment::from_file(&origin, path, variables)).collect();
-        return Setting { value, origin };
-    }
-    Setting::default_value(own_tools(options, directory))
-}
-
-/// Hostler's own tools folders: the system's, the person's, the project's. Whether they are there or not: one may come while hostler
-/// serves, with the first tool that somebody installs.
-fn own_tools(options: &ConfigOptions, directory: &Path) -> Vec<PathBuf> {
-    let project = project_file(options, directory);
-    let beside_project = project.as_deref().and_then(Path::parent).unwrap_or(directory).join("tools");
-    let users = environment::user_tools(&options.environment);
-    environment::system_tools().into_iter().chain([users, beside_project]).collect()
 }
 
 /// Longer than any that a person writes.

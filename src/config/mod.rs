@@ -8,6 +8,7 @@ pub mod control;
 pub mod declared_policy;
 pub mod effective;
 pub mod environment;
+mod folders;
 pub mod hosts;
 pub mod icon;
 mod inline;

@@ -15,7 +15,7 @@ use crate::config::Environment;
 use crate::config::launcher::Launcher as LauncherKind;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
-use crate::config::tool::{Protocol, Serve, Share, WorkingDirectory};
+use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
@@ -132,7 +132,7 @@ impl Makers {
             walls: walls_of(entry, self.env_filter.environment()),
             launcher: entry.launcher(self.env_filter.environment()),
             is_bare: entry.serving().is_bare(),
-            is_program: settings.serve.as_ref().is_some_and(|serve| serve.value == Serve::Main),
+            is_program: settings.serves_program(),
         }
     }
 

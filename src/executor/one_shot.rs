@@ -9,7 +9,6 @@ use super::admission::Admission;
 use super::makers::{directory_of, usage_limits};
 use super::pooled::Invocation;
 use super::walls::walls_of;
-use crate::config::tool::OutputForm;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Excess, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
@@ -95,10 +94,8 @@ impl OneShots {
             metadata.output = Some(done.stderr.clone());
         }
         match done.end {
-            End::Exit(Exit::Code(0)) => match tool.entry.settings.output.as_ref().map(|output| output.value) {
-                Some(OutputForm::Text) => text(&done),
-                _ => result(&tool.name, &done),
-            },
+            End::Exit(Exit::Code(0)) if tool.entry.settings.prints_text() => text(&done),
+            End::Exit(Exit::Code(0)) => result(&tool.name, &done),
             End::Exit(exit) => {
                 let exit = if is_launched { exit.behind_launcher() } else { exit };
                 Err(ended(&tool.name, exit, &done))

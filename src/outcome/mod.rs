@@ -49,7 +49,7 @@ pub struct Metadata {
     /// Who cancelled the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Cancelled>,
-    /// The fields that its result has no more, because its return annotation does not declare them: `Class.field`.
+    /// The fields that were removed from its result, because the return annotation does not declare them, as `Class.field`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
     /// What the tool printed during the call; a truncated text ends with a marker.

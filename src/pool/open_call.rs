@@ -46,11 +46,11 @@ pub(super) struct OpenCall {
     asked: Duration,
 }
 
-/// More names of fields say no more.
+/// More names of fields are left out.
 const MOST_DROPPED: usize = 50;
 
 impl OpenCall {
-    /// Fields that its result has no more.
+    /// Notes the fields that were removed from its result.
     pub fn dropped(&mut self, fields: Vec<String>) {
         let short = fields.into_iter().map(|field| field.chars().take(200).collect());
         self.dropped = short.take(MOST_DROPPED).collect();

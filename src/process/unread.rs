@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 
 use super::outbox::Progress;
 
-/// The input of a process, to see whether it has begun to read it. As long as this exists, the process does not reach the end of its input.
+/// The input of a process, to see whether it has begun to read it. As long as this exists, the process does not reach the end
+/// of its input.
 pub struct FirstInput {
     pipe: OwnedFd,
     progress: Progress,

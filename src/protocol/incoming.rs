@@ -19,7 +19,7 @@ pub enum Incoming {
     Output(OutputNote),
     /// Progress of a call.
     Progress(ProgressNote),
-    /// What its result has no more.
+    /// Fields that were removed from a result.
     Dropped(DroppedNote),
     /// A request to the host.
     Ask {
@@ -133,7 +133,7 @@ pub struct OutputNote {
     pub text: String,
 }
 
-/// Fields that a call's result has no more, because its annotation does not declare them.
+/// Fields that were removed from the result of a call, because the return annotation does not declare them.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DroppedNote {
     /// The call.

@@ -16,7 +16,7 @@ use crate::config::builtin::ALIASES;
 use crate::config::icon::resolved;
 use crate::config::mode::{Mode, Modes};
 use crate::config::origin::Setting;
-use crate::config::tool::{LargeResult, OutputForm};
+use crate::config::tool::LargeResult;
 use crate::config::{Config, FunctionSettings};
 use crate::discovery::{
     FolderProblem, Function, JsonSchema, Kind, Presented, Role, Scan, SourceId, ToolFile, UriTemplate,
@@ -134,8 +134,8 @@ impl Tool {
 
     /// The output schema of results: those that are not validated have none.
     pub fn promised(&self) -> Option<&JsonSchema> {
-        let is_text = self.entry.settings.output.as_ref().is_some_and(|output| output.value == OutputForm::Text);
-        self.function().output_schema.as_ref().filter(|_| self.settings.validate.value && !is_text)
+        let is_checked = self.settings.validate.value && !self.entry.settings.prints_text();
+        self.function().output_schema.as_ref().filter(|_| is_checked)
     }
 
     /// The schema of its arguments.

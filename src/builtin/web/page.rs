@@ -9,6 +9,8 @@ use html5ever::tendril::TendrilSink;
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
+use crate::words::on_one_line;
+
 /// A readable page.
 pub(super) struct Page {
     pub title: Option<String>,
@@ -103,7 +105,7 @@ fn bare(html: &str) -> String {
     for piece in html.split('<') {
         text.push_str(piece.split_once('>').map_or("", |(_, after)| after));
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    on_one_line(&text)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::builtin::{About, Builtin, Call};
 use crate::config::builtin::{BuiltinSettings, SearchProvider};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
+use crate::words::on_one_line;
 
 pub(super) struct WebSearch {
     web: Web,
@@ -194,9 +195,8 @@ fn of_page(html: &str) -> Vec<Hit> {
     let hit = |result: dom_query::Selection<'_>| {
         let link = result.select("a.result__a");
         let url = target(&link.attr_or("href", ""))?;
-        let tidy = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text = tidy(&result.select(".result__snippet").text());
-        Some(Hit { title: tidy(&link.text()), url, text })
+        let text = on_one_line(&result.select(".result__snippet").text());
+        Some(Hit { title: on_one_line(&link.text()), url, text })
     };
     let results = document.select(".result");
     results.iter().filter(|result| !result.has_class("result--ad")).filter_map(hit).collect()

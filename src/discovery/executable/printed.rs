@@ -165,7 +165,7 @@ impl Printed {
         remarks
     }
 
-    /// One tool for several that cannot be told apart, as strict as all of them.
+    /// One tool in place of several that cannot be distinguished, with the strictest of their policies.
     fn add_unknown(&mut self, name: &str, tools: &[Schema], reason: Diagnosis) {
         let mut policy = DeclaredPolicy::default();
         for tool in tools {

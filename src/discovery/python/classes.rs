@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::docstring::Docstring;
 use super::fields::{self, Field, Fields, literal};
-use super::makers::is_plain_struct;
+use super::foreign_classes::is_plain_struct;
 use super::model::overruled_fields;
 use super::module::{Module, Named, docstring_of, name_of};
 use super::schema::{Reference, Schema, Target, nullable, of_type, one_of, schema};

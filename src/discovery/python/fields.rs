@@ -7,8 +7,8 @@ use super::annotations;
 use super::classes::{Ancestry, ClassKind, class_keyword};
 use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
+use super::foreign_classes::is_class_field;
 use super::known_types::{KnownType, Side};
-use super::makers::{has_own_constructor, is_field};
 use super::model::{ModelConfig, overruled_fields};
 use super::module::{Module, Named, docstring_of, name_of};
 use super::schema::Schema;
@@ -45,7 +45,8 @@ pub(super) fn of_class<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: S
             add_fields(module, class, ancestry, side, &mut found);
         }
         // A constructor of its own may take other arguments.
-        found.is_known &= !side.is_input() || !class.body.iter().any(has_own_constructor);
+        let own_constructor = |it: &Stmt| it.as_function_def_stmt().is_some_and(|f| f.name.as_str() == "__init__");
+        found.is_known &= !side.is_input() || !class.body.iter().any(own_constructor);
     }
     if side.is_input() {
         found.is_closed = is_closed(module, ancestry, side);
@@ -179,7 +180,8 @@ fn field_info<'a>(
     }
     let noted = if ancestry.is_pydantic { noted_field(module, annotation) } else { None };
     let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
-    let made = value.as_call_expr().filter(|call| module.outside_name(&call.func).is_some_and(|name| is_field(&name)));
+    let made =
+        value.as_call_expr().filter(|call| module.outside_name(&call.func).is_some_and(|name| is_class_field(&name)));
     let call = made.or_else(|| field_call(module, value));
     let own = match call {
         Some(call) => FieldInfo::of_call(module, call),
@@ -253,7 +255,7 @@ impl FieldInfo {
     pub(super) fn of_call(module: &Module<'_>, call: &ExprCall) -> Self {
         let value = call.arguments.args.first().or_else(|| keyword(call, "default"));
         // Of typer's, `"--name"` is no default.
-        let value = value.filter(|value| !is_option_word(module, call, value));
+        let value = value.filter(|value| !names_an_option(module, call, value));
         let text = |name: &str| {
             let text = keyword(call, name)?;
             literal(text, module)?.as_str().map(str::to_owned)
@@ -298,7 +300,7 @@ impl FieldInfo {
     }
 }
 
-fn is_option_word(module: &Module<'_>, call: &ExprCall, value: &Expr) -> bool {
+fn names_an_option(module: &Module<'_>, call: &ExprCall, value: &Expr) -> bool {
     value.as_string_literal_expr().is_some_and(|text| text.value.to_str().starts_with('-'))
         && module.outside_name(&call.func).is_some_and(|full| full.starts_with("typer."))
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::fields::{keyword, literal};
 use super::module::Module;
+use super::schema::schema;
 use crate::discovery::{Function, JsonSchema, Role};
 use crate::words::first_paragraph;
 
@@ -23,7 +24,7 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
     let options: Vec<String> = calls.0.iter().filter_map(|call| described(module, call)).take(MOST).collect();
     let list = (!options.is_empty()).then(|| format!("Its command line (`argv`):\n{}", options.join("\n")));
     let parts: Vec<String> = own.iter().cloned().chain(list).collect();
-    let schema = json!({
+    let arguments = json!({
         "type": "object",
         "properties": {
             "argv": {
@@ -42,7 +43,7 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
         served_as: None,
         summary: own.as_deref().map(first_paragraph),
         description: (!parts.is_empty()).then(|| parts.join("\n\n")),
-        input_schema: JsonSchema::of(schema.as_object().unwrap_or(&serde_json::Map::new())),
+        input_schema: JsonSchema::of(&schema(arguments)),
         output_schema: None,
         is_async: false,
         line: 1,
@@ -51,11 +52,10 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
     }
 }
 
-/// Whether a statement at the top level does something, and defines not only names.
+/// Whether a statement at the top level does something besides defining names. Most files assign what a call returns.
 pub(super) fn does_something(statement: &Stmt) -> bool {
     match statement {
         Stmt::Expr(expression) => !expression.value.is_string_literal_expr(),
-        Stmt::Assign(assign) => assign.value.is_call_expr(),
         Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_) | Stmt::Raise(_) | Stmt::Match(_) => true,
         _ => false,
     }

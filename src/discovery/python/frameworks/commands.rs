@@ -10,7 +10,7 @@ use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type, one_of};
 use crate::pep723::is_identifier;
 
-/// What a decorator is told that makes a function a command.
+/// The arguments of a decorator that makes a function a command.
 pub(super) fn offer_of<'a>(module: &Module<'a>, decorator: &'a Expr) -> Option<Offer<'a>> {
     let call = decorator.as_call_expr();
     let command = kind_of_command(module, call.map_or(decorator, |call| &call.func))?;

@@ -1,6 +1,6 @@
 //! Classes whose fields another library collects: attrs and msgspec.
 
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
+use ruff_python_ast::{Expr, ExprCall, StmtClassDef};
 use serde_json::Value;
 
 use super::classes::class_keyword;
@@ -14,7 +14,7 @@ const DECORATORS: [&str; 7] =
     ["attrs.define", "attrs.frozen", "attrs.mutable", "attr.define", "attr.frozen", "attr.mutable", "attr.dataclass"];
 
 /// Whether a full name is of a function that describes a field of a dataclass, or of a class of attrs or msgspec.
-pub(super) fn is_field(name: &str) -> bool {
+pub(super) fn is_class_field(name: &str) -> bool {
     FIELDS.contains(&name)
 }
 
@@ -33,7 +33,7 @@ impl Module<'_> {
         // One field without an annotation makes attrs ignore all annotations.
         made && !class.body.iter().any(|statement| {
             let value = statement.as_assign_stmt().and_then(|assign| assign.value.as_call_expr());
-            value.is_some_and(|call| self.outside_name(&call.func).is_some_and(|name| is_field(&name)))
+            value.is_some_and(|call| self.outside_name(&call.func).is_some_and(|name| is_class_field(&name)))
         })
     }
 
@@ -45,21 +45,16 @@ impl Module<'_> {
     /// The name in JSON that a field of msgspec is given: `field(name="…")`.
     pub(super) fn name_in_json(&self, value: Option<&Expr>) -> Option<String> {
         let call = value.and_then(Expr::as_call_expr)?;
-        let name =
-            keyword(call, "name").filter(|_| self.outside_name(&call.func).is_some_and(|name| is_field(&name)))?;
+        let name = keyword(call, "name")
+            .filter(|_| self.outside_name(&call.func).is_some_and(|name| is_class_field(&name)))?;
         Some(literal(name, self)?.as_str()?.to_owned())
     }
 
     /// Whether a field's values are made of something else than its type.
     pub(super) fn is_converted(&self, value: Option<&Expr>) -> bool {
-        let is_one = |call: &ExprCall| self.outside_name(&call.func).is_some_and(|name| is_field(&name));
+        let is_one = |call: &ExprCall| self.outside_name(&call.func).is_some_and(|name| is_class_field(&name));
         value.and_then(Expr::as_call_expr).is_some_and(|call| is_one(call) && keyword(call, "converter").is_some())
     }
-}
-
-/// Whether a class has a hook of attrs that may take other arguments.
-pub(super) fn has_own_constructor(statement: &Stmt) -> bool {
-    statement.as_function_def_stmt().is_some_and(|function| function.name.as_str() == "__init__")
 }
 
 /// Whether the JSON form of a class of msgspec is its fields by their names: none is renamed, tagged, or in an array.
