@@ -437,6 +437,21 @@ class Approval(Shared):
         wire = self.open()
         self.assertEqual(self.outcome(wire, self.start(wire)), "x", "what was allowed is")
 
+    def test_another_function_under_an_approved_name_asks_again(self):
+        write_tool(self.tools, "files", TOOL + "def wipe(name: str) -> str:\n    return 'wiped'\n")
+        wire = self.open()
+        number = self.start(wire)
+        self.decide(self.one_waiting()["approval"], "tool")
+        self.assertEqual(self.outcome(wire, number), "x")
+        self.rules(RULE + 'as = "other"\n' + RULE.replace("text", "wipe") + 'as = "text"\n')
+        wire = self.open()
+        number = self.start(wire)
+        self.decide(self.one_waiting()["approval"], "once")
+        self.assertEqual(self.outcome(wire, number), "wiped")
+        self.rules(RULE)
+        wire = self.open()
+        self.assertEqual(self.outcome(wire, self.start(wire)), "x", "what was allowed is")
+
     def test_an_approval_that_cannot_be_saved_approves_nothing(self):
         wire = self.open()
         number = self.start(wire)
