@@ -246,6 +246,13 @@ impl PendingWrite {
             // Another hostler is writing, most likely the same.
             return Ok(());
         }
+        let written = self.replace(folder);
+        // A child that starts meanwhile has this descriptor until its `exec`, and closing ours would not end the lock.
+        lock.unlock()?;
+        written
+    }
+
+    fn replace(&self, folder: &Path) -> io::Result<()> {
         let aside = folder.join("new");
         let _ = fs::remove_file(&aside);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
