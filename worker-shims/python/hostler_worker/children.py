@@ -5,6 +5,7 @@ import os
 import sys
 
 from .loading import PREFIX, compiled
+from .package import place
 
 
 class _Finder:
@@ -35,6 +36,8 @@ class _Loader:
 
     @staticmethod
     def exec_module(module):
+        module.__spec__ = None  # it names no package
+        place(module, os.path.dirname(module.__file__))
         exec(compiled(module.__file__), module.__dict__)
 
 

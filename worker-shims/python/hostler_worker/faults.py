@@ -116,8 +116,6 @@ def import_failed(id, error):
         # Neither of what helps within a call helps here.
         told = told.partition(";")[0].replace("the tool asked", "the file asked, while it was imported,") + \
             "; remove that, or move it into a function"
-    elif type(error) is ImportError and "relative import with no known parent" in told:
-        told += "; a tool file is no part of a package: import its neighbours by their names, without dots"
     return reply(id, IMPORT, told, data)
 
 

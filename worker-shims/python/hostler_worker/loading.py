@@ -3,6 +3,7 @@
 import os
 import sys
 
+from . import package
 from .state import state
 
 MARK = "__hostler__"  # what `hostler.resource` and `hostler.prompt` leave on a function
@@ -72,6 +73,7 @@ def load(path, source=None, is_program=False):
     module = type(sys)(name)
     module.__file__ = path
     sys.modules[name] = module  # before it runs: dataclasses and pickle look there
+    package.place(module, folder)
     try:
         code = compiled(path, source)
         if is_program:

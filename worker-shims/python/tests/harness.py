@@ -107,6 +107,7 @@ class ShimTest(unittest.TestCase):
 
     def file(self, source, name="tool.py"):
         path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         data = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
         with open(path, "wb") as file:
             file.write(data)

@@ -104,6 +104,27 @@ class Loading(ShimTest):
         worker = self.worker("import fractions, helper\ndef f(): return [str(fractions.Fraction(1, 2)), helper.real]\n", "fractions.py")
         self.assertEqual(worker.call("f")["result"], ["1/2", 1])
 
+    def test_relative_imports_find_the_neighbours(self):
+        self.file("count = 0\n", "units.py")
+        self.file("x = 2\n", "deeper/more.py")
+        worker = self.worker("from . import units\nfrom .units import count\nfrom .deeper.more import x\n"
+                             "def f(): return [count, x, units is __import__('sys').modules[__package__ + '.units']]\n")
+        self.assertEqual(worker.call("f")["result"], [0, 2, True])
+
+    def test_a_folder_that_is_a_package_has_its_name(self):
+        self.file("from .tool import f\nlimit = 3\n", "outer/shop/__init__.py")
+        self.file("", "outer/__init__.py")
+        self.file("from . import limit\nfrom ..units import unit\nimport outer.units\ntext = [limit, unit, outer.units.unit]\n", "outer/shop/helper.py")
+        self.file("unit = 'kg'\n", "outer/units.py")
+        worker = self.worker("def f():\n    from .helper import text\n    import outer.shop\n"
+                             "    return [__package__, text, outer.shop.f is f]\n", "outer/shop/tool.py")
+        self.assertEqual(worker.call("f")["result"], ["outer.shop", [3, "kg", "kg"], True])
+
+    def test_two_dots_lead_to_the_folder_around(self):
+        self.file("unit = 'kg'\n", "shared/units.py")
+        worker = self.worker("from ..shared.units import unit\ndef f(): return unit\n", "tools/tool.py")
+        self.assertEqual(worker.call("f")["result"], "kg")
+
     def test_encodings_of_source(self):
         for source in ("\ufeffdef f(): return 'ä'\r\n".encode(), "# -*- coding: latin-1 -*-\ndef f(): return 'ä'\n".encode("latin-1")):
             self.assertEqual(self.worker(source).call("f")["result"], "ä")
@@ -118,7 +139,7 @@ class Processes(ShimTest):
     SOURCE = """
         import multiprocessing, os, sys
         from dataclasses import dataclass
-        import helper
+        from . import helper
         @dataclass
         class Point:
             x: int

@@ -1,0 +1,55 @@
+"""The folder of a tool file as a package, for relative imports: `from .units import convert`, `from ..shared import connect`."""
+
+import os
+import sys
+
+_ALONE = "_hostler_folder"  # the package of a folder without `__init__.py`, below one for the folder around it
+_MOST = 16
+
+
+def name_of(folder):
+    """The name of a tool file's package: the names of the folders around it, as far up as they have an `__init__.py`."""
+    if not _is_package(folder):
+        return _ALONE + "." + _ALONE
+    names = []
+    while len(names) < _MOST and _is_package(folder):
+        folder, name = os.path.split(folder)
+        names.append(name)
+    return ".".join(reversed(names))
+
+
+def _is_package(folder):
+    return os.path.basename(folder).isidentifier() and os.path.exists(os.path.join(folder, "__init__.py"))
+
+
+class Folders:
+    """Finds these packages when one of them is first imported. It comes after every other finder."""
+
+    def __init__(self, package, folder):
+        self._folders = {}
+        while package:
+            self._folders[package] = folder
+            package, folder = package.rpartition(".")[0], os.path.dirname(folder)
+
+    def find_spec(self, name, path=None, target=None):
+        folder = self._folders.get(name)
+        if folder is None:
+            return None
+        from importlib.machinery import ModuleSpec
+        from importlib.util import spec_from_file_location
+
+        own = os.path.join(folder, "__init__.py")
+        if not name.startswith(_ALONE) and os.path.exists(own):
+            return spec_from_file_location(name, own, submodule_search_locations=[folder])
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [folder]
+        return spec
+
+
+def place(module, folder):
+    """Makes a tool file's module one of its package."""
+    package = name_of(folder)
+    module.__package__ = package
+    sys.meta_path.append(Folders(package, folder))
+    stem = os.path.splitext(os.path.basename(module.__file__))[0]
+    sys.modules[package + "." + stem] = module  # a neighbour that imports it shares it
