@@ -1,6 +1,7 @@
 """Tool files as people write them for frameworks, served unchanged: with the frameworks' real packages. What they need is said by the
 operator. `scripts/test wild` runs this."""
 
+import asyncio
 import json
 import unittest
 from pathlib import Path
@@ -142,9 +143,10 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_click(self):
         await self.served(
-            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset", "forms"),
+            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset", "forms", "keep"),
             greet=({"name": "Ada", "count": 2, "shout": True, "tags": ["x", "--y"]}, "ADA x --y\nADA x --y"),
-            word_count=({"words": ["a", "-b"], "limit": 3, "form": "loud"}, "2 words!"),
+            word_count=({"words": ["a", "-b"], "limit": 3, "form": "loud", "unit": "--"}, "2 --!"),
+            keep=({"path": "-p", "unit": "kg", "limit": 4}, "-p all kg 4 1"),
             reset=({"password": "naïve", "yes": True}, "naïve"))
         async with self.connected() as session:
             listed = await session.tools()
@@ -163,15 +165,34 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
             for wrong in ({"pair": [1]}, {"pair": [1, 2, 3]}, {"case": "title"}, {"output": "x"}):
                 self.assertEqual((await session.call("click_tools_forms", **wrong)).code, "INVALID_PARAMS", wrong)
             self.assertEqual(set(listed["click_tools_reset"].input_schema["required"]), {"password", "yes"})
+            keep = listed["click_tools_keep"].input_schema
+            self.assertEqual((list(keep["properties"]), keep["required"]), (["key", "path", "unit", "limit"], ["path"]))
+            self.assertEqual(await session.value("click_tools_keep", path="p"), "p all words 1 1", "each call has an object of its own")
+            self.assertEqual((await session.call("click_tools_keep")).code, "INVALID_PARAMS")
+            await self.described_by_click(session)
+
+    async def described_by_click(self, session):
+        """What a decorator that hostler cannot read adds to a command is in its schema after the first call."""
+        async with asyncio.timeout(60):
+            while "form" not in (schema := (await session.tools())["click_tools_word_count"].input_schema)["properties"]:
+                await asyncio.sleep(0.02)
+        self.assertEqual(schema["properties"]["form"], {"type": "string", "enum": ["plain", "loud"], "default": "plain"})
+        self.assertEqual((schema["required"], schema["additionalProperties"]), (["limit"], False))
+        self.assertEqual(schema["properties"]["unit"], {"type": "string", "default": "words", "description": "What is counted."})
+        self.assertEqual(schema["properties"]["words"], {"type": "array", "items": {"type": "string"}})
+        self.assertEqual((await session.call("click_tools_word_count", words=[], limit=1, form="high")).code, "INVALID_PARAMS")
 
     async def test_typer(self):
         await self.served(
             "typer_tools", "typer==0.29.2", names=("order", "cancel_order", "add"),
             order=({"item": "tea", "amount": 3, "size": "large", "gift": True, "note": "now"}, "3 large tea as a gift: now"),
             cancel_order=({"number": 7}, "cancelled 7"),
-            add=({"name": "Ada", "admin": True}, "add Ada of corner shop, who may do all"))
+            add=({"name": "Ada", "admin": True, "shop": "the market"}, "add Ada of the market, who may do all"))
         async with self.connected() as session:
             self.assertEqual(await session.value("typer_tools_order", item="tea"), "2 small tea")
+            self.assertEqual(await session.value("typer_tools_add", name="Ada"), "add Ada of corner shop")
+            add = (await session.tools())["typer_tools_add"].input_schema
+            self.assertEqual((list(add["properties"]), add["required"]), (["name", "admin", "shop"], ["name"]))
             self.assertIn("exit status 2", (await session.call("typer_tools_cancel_order", number=-1)).text)
 
     async def test_typer_run(self):

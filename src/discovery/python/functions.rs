@@ -1,8 +1,6 @@
 //! Functions and methods as tools: what is said of them, and the schemas of what they take.
 
-use std::collections::HashSet;
-
-use ruff_python_ast::{Expr, ParameterWithDefault, Stmt};
+use ruff_python_ast::{Expr, ParameterWithDefault, Stmt, StmtFunctionDef};
 use serde_json::{Map, Value};
 
 use super::classes::ClassKind;
@@ -55,53 +53,28 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
     if let Some(arguments) = &served.arguments {
         return arguments.clone();
     }
-    let function = served.function;
     let mut hints = Hints::new(module, Side::Given);
-    let mut schema = of_type("object");
-    let (mut properties, mut required) = (Map::new(), Vec::new());
     let mut declared = declared_arguments(module, &served.offer);
-    let hidden = std::mem::take(&mut declared.hidden);
-    let is_given_by_caller = |parameter: &&ParameterWithDefault| {
-        !is_injected(module, served, parameter) && !hidden.contains(&parameter.parameter.name.as_str())
-    };
-    let parameters = function.parameters.iter_non_variadic_params().skip(usize::from(served.is_bound));
-    for parameter in parameters.filter(is_given_by_caller) {
-        let name = parameter.parameter.name.as_str();
-        let own = property(&mut hints, parameter, docs.parameters.get(name));
-        let (property, is_required) = declared.take(name).unwrap_or((own.schema, own.is_required));
-        let name = own.alias.as_deref().unwrap_or(name);
-        properties.insert(name.to_owned(), Value::Object(property));
-        if is_required {
-            required.push(Value::String(name.to_owned()));
+    let mut arguments = Arguments::default();
+    let docs_of = |group: &&StmtFunctionDef| docstring_of(&group.body).map(Docstring::parse).unwrap_or_default();
+    let docs_of_groups: Vec<Docstring> = served.groups.iter().map(docs_of).collect();
+    let groups = served.groups.iter().copied().zip(&docs_of_groups);
+    for (function, docs) in std::iter::once((served.function, docs)).chain(groups) {
+        let parameters = function.parameters.iter_non_variadic_params().skip(usize::from(served.is_bound));
+        for parameter in parameters.filter(|parameter| !is_injected(module, served, parameter)) {
+            let name = parameter.parameter.name.as_str();
+            if !declared.hidden.contains(&name) {
+                let own = property(&mut hints, parameter, docs.parameters.get(name));
+                let (property, is_required) = declared.take(name).unwrap_or((own.schema, own.is_required));
+                arguments.add(own.alias.as_deref().unwrap_or(name), property, is_required);
+            }
         }
     }
-    let mut further = match &function.parameters.kwarg {
-        Some(rest) => match unpacked(&mut hints, rest.annotation()) {
-            Some(mut options) => {
-                if let Some(Value::Object(named)) = options.remove("properties") {
-                    properties.extend(named);
-                }
-                if let Some(Value::Array(needed)) = options.remove("required") {
-                    required.extend(needed);
-                }
-                Value::Bool(false)
-            }
-            None => hints.further_arguments(rest.annotation()),
-        },
-        None => Value::Bool(false),
-    };
-    if function.parameters.kwarg.is_some() && !declared.fields.is_empty() {
-        let rest = std::mem::take(&mut declared.fields);
-        required.extend(rest.iter().filter(|(_, (_, is_required))| *is_required).map(|(name, _)| name.as_str().into()));
-        properties.extend(rest.into_iter().map(|(name, (schema, _))| (name, Value::Object(schema))));
-        further = Value::Bool(false);
-    }
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    // Duplicate names are parsed, although Python rejects them.
-    let mut seen = HashSet::new();
-    required.retain(|name: &Value| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), Value::Array(required));
+    let further = further_arguments(&mut hints, served.function, &mut declared, &mut arguments);
+    let mut schema = of_type("object");
+    schema.insert("properties".to_owned(), Value::Object(arguments.properties));
+    if !arguments.required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(arguments.required));
     }
     schema.insert("additionalProperties".to_owned(), further);
     let definitions = module.gather(hints.references.into_iter().chain(declared.references).collect());
@@ -109,6 +82,56 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
         schema.insert("$defs".to_owned(), Value::Object(definitions));
     }
     schema
+}
+
+/// What `**kwargs` takes: the keys of a typed dictionary and the fields that a class declares are added to the arguments.
+fn further_arguments(
+    hints: &mut Hints<'_, '_>,
+    function: &StmtFunctionDef,
+    declared: &mut DeclaredArguments<'_>,
+    arguments: &mut Arguments,
+) -> Value {
+    let Some(rest) = &function.parameters.kwarg else { return Value::Bool(false) };
+    let mut further = match unpacked(hints, rest.annotation()) {
+        Some(options) => {
+            let required = options.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            let named = options.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+            for (name, schema) in named {
+                let is_required = required.iter().any(|other| *other == name);
+                arguments.properties.entry(&name).or_insert(schema);
+                arguments.require(&name, is_required);
+            }
+            Value::Bool(false)
+        }
+        None => hints.further_arguments(rest.annotation()),
+    };
+    for (name, (schema, is_required)) in std::mem::take(&mut declared.fields) {
+        arguments.add(&name, schema, is_required);
+        further = Value::Bool(false);
+    }
+    further
+}
+
+/// The arguments of a tool. Of two of one name, the first counts.
+#[derive(Default)]
+struct Arguments {
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+}
+
+impl Arguments {
+    fn add(&mut self, name: &str, schema: Schema, is_required: bool) {
+        if !self.properties.contains_key(name) {
+            self.properties.insert(name.to_owned(), Value::Object(schema));
+            self.require(name, is_required);
+        }
+    }
+
+    fn require(&mut self, name: &str, is_required: bool) {
+        if is_required && self.required.iter().all(|other| other != name) {
+            self.required.push(name.into());
+        }
+    }
 }
 
 /// Arguments that a class declares by its fields: `@tool(args_schema=Search)`.

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
-use super::frameworks::{CLASS_RULE, CommandKind, Methods, Offer, arguments_of, methods};
+use super::frameworks::{CLASS_RULE, CommandKind, Methods, Offer, arguments_of, groups_of, methods};
 use super::module::{Module, name_of};
 use super::roles::is_marked;
 use super::schema::Schema;
@@ -77,6 +77,8 @@ pub(super) struct Served<'a> {
     pub is_of_agno: bool,
     /// Its arguments, where a class declares them apart from the function.
     pub arguments: Option<Schema>,
+    /// Functions whose parameters are arguments, too: the callbacks above a command of typer.
+    pub groups: Vec<&'a StmtFunctionDef>,
 }
 
 /// The functions and then the methods that are tools, with warnings about `__all__` and names.
@@ -92,7 +94,9 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
         let offer = module.offers.get(function).copied().unwrap_or_default();
         let arguments = (offer.command == Some(CommandKind::Click)).then(|| arguments_of(module, function));
         let symbol = (offer.command == Some(CommandKind::Run)).then(|| format!("typer.run:{}", function.name));
-        Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments }
+        let is_of_typer = offer.command == Some(CommandKind::Typer);
+        let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
+        Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments, groups }
     });
     // Of two tools of one name, the function has it.
     functions.chain(served).filter(|one| !one.offer.is_off).collect()

@@ -23,11 +23,27 @@ def with_format(function):
 
 
 @click.group()
-@click.option("--unit", default="words")
+@click.option("--unit", default="words", help="What is counted.")
+@click.option("--limit", type=int, default=1)
 @click.pass_context
-def cli(context, unit):
+def cli(context, unit, limit):
     """Tools for files."""
-    context.obj = {"unit": unit}
+    context.obj.update(unit=unit, seen=context.obj["seen"] + 1, outer=limit)
+
+
+@cli.group("store")
+@click.option("--path", required=True)
+@click.pass_obj
+def store_group(settings, path):
+    settings["path"] = path
+
+
+@store_group.command()
+@click.option("--key", default="all")
+@click.pass_obj
+def keep(settings, key):
+    """Keeps something."""
+    click.echo(" ".join(map(str, [settings["path"], key, settings["unit"], settings["outer"], settings["seen"]])))
 
 
 @cli.command("word-count", help="Counts words.")
@@ -79,4 +95,4 @@ def helper():
 
 
 if __name__ == "__main__":
-    cli()
+    cli(obj={"seen": 0})

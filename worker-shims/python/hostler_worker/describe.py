@@ -34,12 +34,22 @@ def describe(wanted, namespace):
         writer = Writer(side, namespace)
         names = {}
         for name in wanted.get(side) or ():
-            schema = writer.whole(_named(name, namespace))
+            schema = _of_command(name, namespace) if name.endswith("()") else writer.whole(_named(name, namespace))
             if schema:
                 names[name] = schema
         if names:
             found[side] = {"names": names, "defs": writer.definitions}
     return found
+
+
+def _of_command(name, namespace):
+    """The arguments of a click command, whose decorators may have added some that its file does not show."""
+    try:
+        from .frameworks.command_arguments import arguments_of
+
+        return arguments_of(namespace[name[:-2]], sys.modules[namespace["__name__"]])
+    except Exception:
+        return {}  # no command any more
 
 
 def _named(dotted, namespace):

@@ -237,6 +237,7 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
                 offer: offer.unwrap_or_default(),
                 is_bound: !has_decorator(method, &["staticmethod"]),
                 is_of_agno: kind == Kind::Registered,
+                groups: Vec::new(),
                 arguments: None,
             });
         }
@@ -256,7 +257,15 @@ fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a 
     };
     let arguments =
         attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));
-    Served { function: run, symbol: Some(holder.to_owned()), offer, is_bound: true, is_of_agno: false, arguments }
+    Served {
+        function: run,
+        symbol: Some(holder.to_owned()),
+        offer,
+        is_bound: true,
+        is_of_agno: false,
+        arguments,
+        groups: Vec::new(),
+    }
 }
 
 /// `name = "x"`, `name: str = "x"`

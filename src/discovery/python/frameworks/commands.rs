@@ -4,10 +4,13 @@
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use serde_json::{Map, Value, json};
 
+use super::groups::{groups_of, makes_group};
 use super::{Offer, last_name, package};
 use crate::discovery::python::fields::{keyword, literal};
+use crate::discovery::python::known_types::Side;
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type, one_of};
+use crate::discovery::python::types::Hints;
 use crate::pep723::is_identifier;
 
 /// The arguments of a decorator that makes a function a command.
@@ -63,28 +66,36 @@ fn kind_of_command(module: &Module<'_>, called: &Expr) -> Option<CommandKind> {
     is_group(module, group).then_some(CommandKind::Click)
 }
 
-fn is_of_click(full: &str, word: &str) -> bool {
+pub(super) fn is_of_click(full: &str, word: &str) -> bool {
     matches!(package(full), "click" | "rich_click") && last_name(full) == word
 }
 
-fn is_group(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+pub(super) fn is_group(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     function.decorator_list.iter().any(|decorator| {
-        let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &*call.func);
-        let is_nested = called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "group");
-        module.outside_name(called).map_or(is_nested, |full| is_of_click(&full, "group"))
+        makes_group(module, decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func))
     })
 }
 
-/// The schema of a click command's arguments.
+/// The schema of the arguments of a click command, and of the groups above it. What decorators of other files add is known when the
+/// command has been called once.
 pub(in crate::discovery::python) fn arguments_of(module: &Module<'_>, function: &StmtFunctionDef) -> Schema {
     let mut parameters = Vec::new();
     let mut is_complete = true;
-    for decorator in &function.decorator_list {
-        let called = decorator.expression.as_call_expr();
-        match called.and_then(|call| parameter(module, call)) {
-            Some(parameter) => add(&mut parameters, parameter),
-            None => is_complete &= adds_nothing(module, &decorator.expression),
+    for function in std::iter::once(function).chain(groups_of(module, function)) {
+        let mut own = Vec::new();
+        for decorator in &function.decorator_list {
+            let called = decorator.expression.as_call_expr();
+            match called.and_then(|call| parameter(module, call)) {
+                Some(parameter) => add(&mut own, parameter),
+                None => is_complete &= adds_nothing(module, &decorator.expression),
+            }
         }
+        let is_taken = |name: &str| parameters.iter().any(|other: &Parameter| other.name == name);
+        own.retain(|parameter| !is_taken(&parameter.name));
+        parameters.append(&mut own);
+    }
+    if !is_complete && let Some(live) = Hints::new(module, Side::Given).live_named(format!("{}()", function.name)) {
+        return live;
     }
     let required: Vec<Value> = parameters.iter().filter(|it| it.is_required).map(|it| it.name.clone().into()).collect();
     let properties: Map<String, Value> =
@@ -115,6 +126,7 @@ fn add(parameters: &mut Vec<Parameter>, new: Parameter) {
 fn adds_nothing(module: &Module<'_>, decorator: &Expr) -> bool {
     let called = decorator.as_call_expr().map_or(decorator, |call| &call.func);
     kind_of_command(module, called).is_some()
+        || makes_group(module, called)
         || module.outside_name(called).is_some_and(|full| {
             let passes = |word| is_of_click(&full, word);
             full.starts_with("functools.")

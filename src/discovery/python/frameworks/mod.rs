@@ -5,6 +5,7 @@
 mod classes;
 mod commands;
 mod frontmatter;
+mod groups;
 mod injected;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use serde_json::Value;
 pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use frontmatter::frontmatter;
+pub(super) use groups::groups_of;
 pub(super) use injected::{is_given_by_framework, is_injected};
 
 use super::fields::{keyword, literal};

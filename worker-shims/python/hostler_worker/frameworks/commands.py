@@ -14,7 +14,10 @@ class Commands:
     def __init__(self, module):
         self._ways = {}  # by the identity of a command and of its function
         self._kept = []  # so that no other object gets one of these identities
-        for root in _roots(module):
+        self._module = module
+        self._values = {}  # what the file has for each outermost group
+        for value, root in _roots(module):
+            self._values[id(root)] = value
             self._walk(root, root, ())
 
     def _walk(self, root, command, words):
@@ -32,7 +35,12 @@ class Commands:
     def calling(self, value, function):
         """What calls the command that a function of the file is; None for other functions."""
         way = self._ways.get(id(value)) or self._ways.get(id(unwrapped(function)))
-        return None if way is None else calling(*way)
+        return None if way is None else calling(*way, object_for(self._values[id(way[0])], self._module))
+
+    def chain(self, value):
+        """The command that a value of the file is, after the groups above it."""
+        root, _, words = self._ways[id(value)]
+        return chain(root, words)
 
 
 def run_by_typer(function):
@@ -51,26 +59,37 @@ def _roots(module):
         if not any(package_of(kind) in _CLICK for kind in type(value).__mro__):
             continue
         if hasattr(value, "make_context"):
-            yield value
+            yield value, value
         elif getattr(value, "registered_commands", None) or getattr(value, "registered_groups", None):
             from typer.main import get_command
 
-            yield get_command(value)
+            yield value, get_command(value)
 
 
-def calling(root, command, way):
+def chain(root, words):
+    commands = [root]
+    for word in words:
+        commands.append(commands[-1].commands[word])
+    return commands
+
+
+def calling(root, command, words, obj=lambda: None):
+    """What calls a command that `words` lead to from the outermost group. `obj` makes what the file's program passes to that."""
     def call(**kwargs):
-        values = _values(command, kwargs)
+        commands = chain(root, words)
+        given = _given(commands, kwargs)
         with Printed() as printed:
-            # The groups before it read their names as from a command line; its own values are given, not parsed.
-            command.make_parser = lambda context: _Parser(values)
+            # The words lead through the groups as on a command line; values are given, not parsed.
+            for one, values in zip(commands, given):
+                one.make_parser = lambda context, values=values, is_last=one is command: _Parser(values, is_last)
             try:
-                with root.make_context(root.name or "tool", [*way, "--"]) as context:
+                with root.make_context(root.name or "tool", [*words, "--"], obj=obj()) as context:
                     value = root.invoke(context)
             except (Exception, SystemExit) as error:
                 value = _ended(error, printed)
             finally:
-                del command.make_parser
+                for one in commands:
+                    del one.make_parser
             printed.finish()
         return printed.text() or value
 
@@ -82,26 +101,62 @@ class _Parser:
 
     _opt_prefixes = frozenset()
 
-    def __init__(self, values):
-        self._values = values
+    def __init__(self, values, is_last):
+        self._values, self._is_last = values, is_last
 
     def parse_args(self, args):
-        return dict(self._values), [], []
+        return dict(self._values), [] if self._is_last else list(args), []
 
 
-def _values(command, kwargs):
-    """The values by the names of their parameters, as click's parser would give them."""
-    values, unknown = {}, dict(kwargs)
-    for parameter in command.params:
-        value = unknown.pop(parameter.name, None)
-        if value is None:
-            value = _default_of_prompt(parameter) if parameter.name not in values else None
-        if value is not None:
-            values[parameter.name] = _raw(parameter, value)
+def _given(commands, kwargs):
+    """For each command, the values by the names of its parameters, as click's parser would give them. An option of the inner command has
+    precedence over one of that name of a group."""
+    unknown, given = dict(kwargs), []
+    for command in reversed(commands):
+        values = {}
+        for parameter in command.params:
+            value = unknown.get(parameter.name) if parameter.name not in values else None
+            if value is None and parameter.name not in values:
+                value = _default_of_prompt(parameter)
+            if value is not None:
+                values[parameter.name] = _raw(parameter, value)
+        given.insert(0, values)
+        for parameter in command.params:
+            unknown.pop(parameter.name, None)
     for name in unknown:
-        known = ", ".join(parameter.name for parameter in command.params)
+        known = ", ".join(parameter.name for command in commands for parameter in command.params)
         raise Mismatch(name, "one of the command's parameters (%s)" % (known or "it has none"), shown=False)
-    return values
+    return given
+
+
+def object_for(group, module):
+    """What makes the object of `cli(obj={})`, where the file calls its outermost group like that."""
+    found = []
+
+    def make():
+        if not found:
+            found.append(_written_object(group, module))
+        try:
+            return None if found[0] is None else eval(found[0], module.__dict__)
+        except NameError:  # a variable of the function that calls it
+            return None
+
+    return make
+
+
+def _written_object(group, module):
+    with open(module.__file__, "rb") as file:
+        text = file.read()
+    if b"obj" not in text:
+        return None
+    import ast
+
+    for call in ast.walk(ast.parse(text)):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and module.__dict__.get(call.func.id) is group:
+            for keyword in call.keywords:
+                if keyword.arg == "obj":
+                    return compile(ast.Expression(keyword.value), module.__file__, "eval")
+    return None
 
 
 def _default_of_prompt(parameter):
