@@ -47,6 +47,7 @@ rules! {
     STAR_ARGS "star-args" Warning "clients pass arguments by name, so `*args` stays empty"
     ROLE "role" Error "a resource or prompt whose decorator cannot be understood without running the file is not served"
     CLASS "class" Error "a worker makes one instance of a class that offers tools, without arguments"
+    LOW_LEVEL_SERVER "low-level-server" Error "tools that a server's handler computes are not known without running it"
     ICON "icon" Warning "an icon that cannot be sent is left out of lists"
     UNDECLARED_IMPORT "undeclared-import" Error "a worker's environment has only what `dependencies` declares"
     PYTHON_IMPOSSIBLE "python-impossible" Error "no Python that workers can run on satisfies `requires-python`"

@@ -94,6 +94,40 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
     async def test_sdk_2(self):
         await self.mcp_server("sdk_server", "mcp==2.3.0", self.SDK)
 
+    async def test_fastmcp_is_given_its_tools(self):
+        for needs in ("fastmcp==2.14.7", "fastmcp==4.2.3"):
+            with self.subTest(needs):
+                await self.served("fastmcp_further", needs, names=("double", "told", "plain"), double=({"value": 4}, 8),
+                                  told=({"word": "x"}, "x True"), plain=({}, "Context"))
+
+    async def test_sdk_low_level(self):
+        await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),
+                          add_note=({"text": "a b", "size": "a"}, "1 a"), find=({"words": ["a"]}, "a b"))
+        async with self.connected(verbose=True) as session:
+            add = (await session.tools())["low_level_add_note"]
+            self.assertEqual(add.description, "Adds a note, and counts them.")
+            self.assertEqual(add.input_schema["properties"]["text"], {"type": "string", "description": "The text of the note, "})
+            self.assertTrue(add.annotations.idempotent_hint)
+            self.assertEqual([await session.value("low_level_add_note", text=text) for text in ("a", "ab")], ["1 None", "2 None"])
+            self.assertIn("2 notes", session.said())
+            self.assertEqual((await session.call("low_level_find", words=[])).code, "INVALID_PARAMS")
+            self.assertEqual(await session.value("low_level_find", words=["a"]), ["a", "ab"])
+            self.assertIn("nothing to remove with remove-note", (await session.call("low_level_remove_note")).text)
+
+    async def test_claude(self):
+        await self.served("claude_tools", "claude-agent-sdk==0.2.189", names=("add", "find", "divide"), add=({"a": 1, "b": 2.5}, "3.5"),
+                          find=({"query": "x", "limit": 2}, ["x", "2"]), divide=({"by": 4}, "3"))
+        async with self.connected() as session:
+            listed = await session.tools()
+            self.assertEqual(listed["claude_tools_add"].input_schema["required"], ["a", "b"])
+            self.assertEqual(listed["claude_tools_find"].input_schema["properties"]["query"], {"type": "string", "description": "What to look for."})
+            self.assertIn("by zero", (await session.call("claude_tools_divide", by=0)).text)
+            self.assertEqual((await session.call("claude_tools_divide", by=-1)).code, "INVALID_PARAMS")
+
+    async def test_semantic_kernel(self):
+        await self.served("kernel_plugin", "semantic-kernel==1.36.0", names=("get_state", "change"),
+                          get_state=({"name": "porch"}, False), change=({"name": "porch"}, "porch True"))
+
     async def test_langchain(self):
         for needs in ("langchain-core==0.3.86", "langchain-core==1.8.3"):
             with self.subTest(needs):
@@ -143,10 +177,10 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_click(self):
         await self.served(
-            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset", "forms", "keep"),
+            "click_tools", "click==8.5.1", names=("greet", "word_count", "leaves", "reset", "forms", "store_keep"),
             greet=({"name": "Ada", "count": 2, "shout": True, "tags": ["x", "--y"]}, "ADA x --y\nADA x --y"),
             word_count=({"words": ["a", "-b"], "limit": 3, "form": "loud", "unit": "--"}, "2 --!"),
-            keep=({"path": "-p", "unit": "kg", "limit": 4}, "-p all kg 4 1"),
+            store_keep=({"path": "-p", "unit": "kg", "limit": 4}, "-p all kg 4 1"),
             reset=({"password": "naïve", "yes": True}, "naïve"))
         async with self.connected() as session:
             listed = await session.tools()
@@ -165,10 +199,10 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
             for wrong in ({"pair": [1]}, {"pair": [1, 2, 3]}, {"case": "title"}, {"output": "x"}):
                 self.assertEqual((await session.call("click_tools_forms", **wrong)).code, "INVALID_PARAMS", wrong)
             self.assertEqual(set(listed["click_tools_reset"].input_schema["required"]), {"password", "yes"})
-            keep = listed["click_tools_keep"].input_schema
+            keep = listed["click_tools_store_keep"].input_schema
             self.assertEqual((list(keep["properties"]), keep["required"]), (["key", "path", "unit", "limit"], ["path"]))
-            self.assertEqual(await session.value("click_tools_keep", path="p"), "p all words 1 1", "each call has an object of its own")
-            self.assertEqual((await session.call("click_tools_keep")).code, "INVALID_PARAMS")
+            self.assertEqual(await session.value("click_tools_store_keep", path="p"), "p all words 1 1", "each call has an object of its own")
+            self.assertEqual((await session.call("click_tools_store_keep")).code, "INVALID_PARAMS")
             await self.described_by_click(session)
 
     async def described_by_click(self, session):
@@ -184,14 +218,14 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_typer(self):
         await self.served(
-            "typer_tools", "typer==0.29.2", names=("order", "cancel_order", "add"),
+            "typer_tools", "typer==0.29.2", names=("order", "cancel_order", "users_add"),
             order=({"item": "tea", "amount": 3, "size": "large", "gift": True, "note": "now"}, "3 large tea as a gift: now"),
             cancel_order=({"number": 7}, "cancelled 7"),
-            add=({"name": "Ada", "admin": True, "shop": "the market"}, "add Ada of the market, who may do all"))
+            users_add=({"name": "Ada", "admin": True, "shop": "the market"}, "add Ada of the market, who may do all"))
         async with self.connected() as session:
             self.assertEqual(await session.value("typer_tools_order", item="tea"), "2 small tea")
-            self.assertEqual(await session.value("typer_tools_add", name="Ada"), "add Ada of corner shop")
-            add = (await session.tools())["typer_tools_add"].input_schema
+            self.assertEqual(await session.value("typer_tools_users_add", name="Ada"), "add Ada of corner shop")
+            add = (await session.tools())["typer_tools_users_add"].input_schema
             self.assertEqual((list(add["properties"]), add["required"]), (["name", "admin", "shop"], ["name"]))
             self.assertIn("exit status 2", (await session.call("typer_tools_cancel_order", number=-1)).text)
 

@@ -7,7 +7,7 @@ use super::classes::ClassKind;
 use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
 use super::fields::{FieldInfo, literal, noted_field};
-use super::frameworks::{Offer, is_given_by_framework, is_injected};
+use super::frameworks::{Arguments, Offer, is_given_by_framework, is_injected, tool_name, words_before};
 use super::known_types::{KnownType, Side};
 use super::module::{Module, Named, docstring_of, name_of};
 use super::public::Served;
@@ -45,8 +45,22 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         declared: None,
     };
     served.offer.apply(&mut described);
+    if served.offer.command.is_some() {
+        name_command(module, function, &mut described);
+    }
     described.symbol = served.symbol.or(described.symbol);
     assign(module, function, &mut described).then_some(described)
+}
+
+/// A command of a group within a group has the name of that before its own.
+fn name_command(module: &Module<'_>, function: &StmtFunctionDef, described: &mut Function) {
+    let before = words_before(module, function).join("_");
+    let is_said = described.name.strip_prefix(&before).is_some_and(|rest| rest.starts_with('_'));
+    if !before.is_empty() && !is_said {
+        let whole = tool_name(&format!("{before}_{}", described.name));
+        let own = std::mem::replace(&mut described.name, whole);
+        described.symbol.get_or_insert(own);
+    }
 }
 
 fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) -> Schema {
@@ -55,7 +69,7 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
     }
     let mut hints = Hints::new(module, Side::Given);
     let mut declared = declared_arguments(module, &served.offer);
-    let mut arguments = Arguments::default();
+    let mut arguments = Properties::default();
     let docs_of = |group: &&StmtFunctionDef| docstring_of(&group.body).map(Docstring::parse).unwrap_or_default();
     let docs_of_groups: Vec<Docstring> = served.groups.iter().map(docs_of).collect();
     let groups = served.groups.iter().copied().zip(&docs_of_groups);
@@ -72,7 +86,7 @@ fn input_schema<'a>(module: &Module<'a>, served: &Served<'a>, docs: &Docstring) 
     }
     let further = further_arguments(&mut hints, served.function, &mut declared, &mut arguments);
     let mut schema = of_type("object");
-    schema.insert("properties".to_owned(), Value::Object(arguments.properties));
+    schema.insert("properties".to_owned(), Value::Object(arguments.named));
     if !arguments.required.is_empty() {
         schema.insert("required".to_owned(), Value::Array(arguments.required));
     }
@@ -89,7 +103,7 @@ fn further_arguments(
     hints: &mut Hints<'_, '_>,
     function: &StmtFunctionDef,
     declared: &mut DeclaredArguments<'_>,
-    arguments: &mut Arguments,
+    arguments: &mut Properties,
 ) -> Value {
     let Some(rest) = &function.parameters.kwarg else { return Value::Bool(false) };
     let mut further = match unpacked(hints, rest.annotation()) {
@@ -98,7 +112,7 @@ fn further_arguments(
             let named = options.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
             for (name, schema) in named {
                 let is_required = required.iter().any(|other| *other == name);
-                arguments.properties.entry(&name).or_insert(schema);
+                arguments.named.entry(&name).or_insert(schema);
                 arguments.require(&name, is_required);
             }
             Value::Bool(false)
@@ -114,15 +128,15 @@ fn further_arguments(
 
 /// The arguments of a tool. Of two of one name, the first counts.
 #[derive(Default)]
-struct Arguments {
-    properties: Map<String, Value>,
+struct Properties {
+    named: Map<String, Value>,
     required: Vec<Value>,
 }
 
-impl Arguments {
+impl Properties {
     fn add(&mut self, name: &str, schema: Schema, is_required: bool) {
-        if !self.properties.contains_key(name) {
-            self.properties.insert(name.to_owned(), Value::Object(schema));
+        if !self.named.contains_key(name) {
+            self.named.insert(name.to_owned(), Value::Object(schema));
             self.require(name, is_required);
         }
     }
@@ -152,9 +166,8 @@ impl DeclaredArguments<'_> {
 }
 
 fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArguments<'a> {
-    let Some(Named::Class(class)) = offer.arguments.map(|class| module.resolve(class)) else {
-        return DeclaredArguments::default();
-    };
+    let Arguments::Class(class) = offer.arguments else { return DeclaredArguments::default() };
+    let Named::Class(class) = module.resolve(class) else { return DeclaredArguments::default() };
     let mut hints = Hints::new(module, Side::Validated);
     let mut definition = hints.definition_of(class);
     let required = definition.remove("required").unwrap_or_default();

@@ -36,7 +36,7 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
-use self::frameworks::{CLASS_RULE, frontmatter, idle_classes};
+use self::frameworks::{CLASS_RULE, LOW_LEVEL_RULE, frontmatter, idle_classes, low_level_tools};
 use self::functions::describe;
 use self::module::Module;
 use self::program::{does_something, program};
@@ -183,7 +183,9 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         }
     }
     let public = public_functions(&mut module);
-    let described: Vec<Function> = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
+    let mut described: Vec<Function> =
+        public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
+    described.extend(low_level_tools(&mut module));
     file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     let is_program = module.is_program || file.functions.is_empty() || parsed.suite().iter().any(does_something);
@@ -208,12 +210,17 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         }
         None => {}
     }
-    let has_refused = module.warnings.iter().any(|warning| warning.rule == roles::RULE || warning.rule == CLASS_RULE);
+    let has_refused = module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, LOW_LEVEL_RULE].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
         if let Some(class) = idle_classes(&module).first() {
             let (line, name) = (module.lines.of_node(&class.name), &class.name);
             let what = format!("no public functions; the methods of `{name}` are not served");
-            let fix = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
+            let instance = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
+            let fix = if module.is_program {
+                format!("to serve the file as one program, set `serve = \"main\"` in its header; or {instance}")
+            } else {
+                instance
+            };
             module.warn(line, "no-tools", what, &fix);
         } else {
             let fix = if module.runs_main {

@@ -138,9 +138,11 @@ impl<'a> Module<'a> {
             Stmt::If(branch) => self.branch(branch, reach),
             Stmt::Try(attempt) => {
                 self.block(&attempt.body, reach);
+                let imports = self.imported_names();
                 for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
                     self.block(&handler.body, reach);
                 }
+                self.keep_imports(imports);
                 self.block(&attempt.orelse, reach);
                 self.block(&attempt.finalbody, reach);
             }
@@ -155,6 +157,23 @@ impl<'a> Module<'a> {
                 self.note_calls(&expression.value, reach);
             }
             _ => self.assignment(statement, reach),
+        }
+    }
+
+    fn imported_names(&self) -> Vec<(&'a str, String)> {
+        let import = |(name, binding): (&&'a str, &Binding<'a>)| match binding {
+            Binding::Import(full) => Some((*name, full.clone())),
+            _ => None,
+        };
+        self.bindings.iter().filter_map(import).collect()
+    }
+
+    /// What a handler defines in place of an import stands in for it where that fails: `except ImportError: tool = None`
+    fn keep_imports(&mut self, imports: Vec<(&'a str, String)>) {
+        for (name, full) in imports {
+            if !matches!(self.bindings.get(name), Some(Binding::Import(_))) {
+                self.bindings.insert(name, Binding::Import(full));
+            }
         }
     }
 

@@ -2,7 +2,9 @@
 
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
-use super::frameworks::{CLASS_RULE, CommandKind, Methods, Offer, arguments_of, groups_of, methods};
+use super::frameworks::{
+    Arguments, CLASS_RULE, CommandKind, Methods, Offer, arguments_in, arguments_of, groups_of, methods,
+};
 use super::module::{Module, name_of};
 use super::roles::is_marked;
 use super::schema::Schema;
@@ -92,7 +94,13 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     }
     let functions = top_level(module, &exported, has_classes).into_iter().map(|function| {
         let offer = module.offers.get(function).copied().unwrap_or_default();
-        let arguments = (offer.command == Some(CommandKind::Click)).then(|| arguments_of(module, function));
+        let arguments = match offer.command {
+            Some(CommandKind::Click) => Some(arguments_of(module, function)),
+            _ => match offer.arguments {
+                Arguments::Dictionary(declared) => Some(arguments_in(module, declared)),
+                Arguments::Parameters | Arguments::Class(_) => None,
+            },
+        };
         let symbol = (offer.command == Some(CommandKind::Run)).then(|| format!("typer.run:{}", function.name));
         let is_of_typer = offer.command == Some(CommandKind::Typer);
         let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };

@@ -124,3 +124,44 @@ fn a_program_describes_its_command_line() {
         assert!(file(text).program.is_some(), "{text}");
     }
 }
+
+#[test]
+fn groups_above_give_their_options_and_their_names() {
+    let found = file(
+        "import click\n@click.group()\n@click.option('--url', required=True)\n@click.option('--name')\ndef cli(url, name): ...\n\
+         @cli.group('db')\n@click.option('--dry', is_flag=True)\ndef database(dry): ...\n\
+         @database.command('list')\n@click.option('--name', default='x')\ndef list_db(name): ...\n\
+         @database.command()\ndef db_drop(): ...\n\
+         @cli.command('list')\ndef list_all(): ...\n\
+         @click.command(cls=click.Group)\ndef other(): ...\n@other.command()\ndef inner(): ...\n\
+         @click.command()\ndef added(): ...\ncli.add_command(added)\n",
+    );
+    let described: Vec<_> = found.functions.iter().map(|one| (one.name.as_str(), one.symbol())).collect();
+    let expected =
+        [("db_list", "list_db"), ("db_drop", "db_drop"), ("list", "list_all"), ("inner", "inner"), ("added", "added")];
+    assert_eq!(described, expected);
+    let schema = found.functions[0].input_schema.read();
+    let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!((keys, &schema["required"]), (vec!["name", "dry", "url"], &json!(["url"])));
+    assert_eq!(schema["properties"]["name"], json!({"type": "string", "default": "x"}), "the command's own");
+    assert_eq!(found.functions[4].input_schema.read()["required"], json!(["url"]));
+    let typer = file(
+        "import typer\napp = typer.Typer()\nusers = typer.Typer()\nmerged = typer.Typer()\napp.add_typer(users, name='users')\n\
+         app.add_typer(merged)\n@app.callback()\ndef main(loud: bool = False): ...\n@users.command()\ndef add(name: str): ...\n\
+         @merged.command()\ndef show(): ...\n",
+    );
+    let names: Vec<_> = typer.functions.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["users_add", "show"]);
+    let schema = typer.functions[0].input_schema.read();
+    assert_eq!(
+        schema["properties"],
+        json!({"name": {"type": "string"}, "loud": {"type": "boolean", "default": false}})
+    );
+}
+
+#[test]
+fn groups_in_a_circle_are_read_in_bounded_time() {
+    file(
+        "import click\n@b.group()\ndef a(): ...\n@a.group()\ndef b(): ...\n@b.command()\ndef f(): ...\na.add_command(a)\n",
+    );
+}

@@ -314,3 +314,96 @@ fn a_class_of_that_name_may_be_a_helper() {
     let sentence = format!("\"\"\"\ntitle: T\nrequirements: an account, see README\n\"\"\"\n{simple}");
     assert!(file(&sentence).is_ready());
 }
+
+#[test]
+fn a_decorated_function_in_a_class_may_take_no_instance() {
+    let found = file(
+        "from crewai.tools import tool\nclass Tools:\n    @tool('Calculate')\n    def calc(operation: str): ...\n    \
+         @tool\n    def own(self, n: int): ...\n    @tool\n    def nothing(): ...\n",
+    );
+    let arguments: Vec<_> = found
+        .functions
+        .iter()
+        .map(|one| {
+            (
+                one.symbol(),
+                one.input_schema.read()["properties"]
+                    .as_object()
+                    .unwrap()
+                    .keys()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(","),
+            )
+        })
+        .collect();
+    assert_eq!(
+        arguments,
+        [("Tools.calc", "operation".to_owned()), ("Tools.own", "n".to_owned()), ("Tools.nothing", String::new())]
+    );
+}
+
+#[test]
+fn what_stands_in_for_an_import_is_none_of_the_file() {
+    for other in ["def tool(f): return f", "tool = None", "class tool: ..."] {
+        let found = file(&format!(
+            "try:\n    from smolagents import tool\nexcept ImportError:\n    {other}\n@tool\ndef f(x: int): ...\ndef helper(): ...\n"
+        ));
+        assert_eq!(names(&found), ["f"], "{other}");
+    }
+}
+
+#[test]
+fn a_server_may_be_given_its_tools() {
+    let found = file(
+        "from fastmcp import FastMCP\nfrom fastmcp.tools import Tool\ndef a(): ...\ndef _b(): ...\ndef helper(): ...\n\
+         mcp = FastMCP('x', tools=[a, Tool.from_function(_b, name='b')])\n",
+    );
+    assert_eq!(names(&found), ["a", "b"]);
+}
+
+const LOW_LEVEL: &str = "from mcp.server import Server\nimport mcp.types as types\nserver = Server('x')\ndef helper(): ...\n\
+     @server.list_tools()\nasync def listed(): return LIST\n@server.call_tool()\nasync def called(name, arguments): ...\n";
+
+#[test]
+fn the_tools_of_a_low_level_server_are_those_that_it_lists() {
+    let listed = |list: &str| file(&LOW_LEVEL.replace("LIST", list));
+    let one = "types.Tool(name='find-it', description='Finds.\\n\\nMore.', inputSchema={'type': 'object', 'properties': {'q': \
+               {'type': 'string', 'enum': KINDS}}, 'required': ['q'], 'additionalProperties': False})";
+    let found = listed(&format!("[{one}]"));
+    let [function] = &found.functions[..] else { panic!("{found:?}") };
+    assert_eq!((function.name.as_str(), function.symbol()), ("find_it", "call_tool:called:find-it"));
+    assert_eq!(function.summary.as_deref(), Some("Finds."));
+    let expected = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": false});
+    assert_eq!(Value::Object(function.input_schema.read()), expected, "what is computed restricts nothing");
+    for broken in ["{'type': 'strange'}", "schema()", "{**base}", "'x'", "None"] {
+        let found = listed(&format!("[types.Tool(name='a', inputSchema={broken})]"));
+        assert_eq!(Value::Object(found.functions[0].input_schema.read()), json!({"type": "object"}), "{broken}");
+    }
+    for computed in ["[types.Tool(name=name) for name in names]", "registry.all()", "[]"] {
+        let found = listed(computed);
+        assert!(names(&found).is_empty(), "{computed}");
+        assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("low-level-server", 6), "{computed}");
+    }
+    let constant = format!("{}TOOLS = [{one}]\n", LOW_LEVEL.replace("LIST", "TOOLS"));
+    assert_eq!(names(&file(&constant)), ["find_it"]);
+}
+
+#[test]
+fn one_dictionary_may_hold_all_arguments() {
+    let schema = |declared: &str| {
+        let text = format!(
+            "from claude_agent_sdk import tool\nfrom typing import TypedDict\nclass In(TypedDict):\n    q: str\n\
+             @tool('t', 'Text.', {declared})\nasync def f(args): ...\n"
+        );
+        Value::Object(function(&text).input_schema.read())
+    };
+    let types = json!({"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "array", "items": {"type": "string"}}}, "required": ["a", "b"]});
+    assert_eq!(schema("{'a': float, 'b': list[str]}"), types);
+    assert_eq!(
+        schema("{'type': 'object', 'properties': {'a': {'minimum': 1}}}")["properties"],
+        json!({"a": {"minimum": 1}})
+    );
+    assert_eq!(schema("In")["required"], json!(["q"]));
+    assert_eq!(schema("{name: str}"), json!({"type": "object"}));
+}

@@ -10,7 +10,7 @@ MARK = "__hostler__"  # what `hostler.resource` and `hostler.prompt` leave on a 
 # Packages whose decorators leave something else than a function, or whose functions want more than callers give.
 FRAMEWORKS = frozenset((
     "fastmcp", "mcp", "mcp_types", "langchain", "langchain_core", "langgraph", "agents", "smolagents", "agno", "strands", "llama_index",
-    "autogen_core", "crewai", "pydantic_ai", "haystack", "semantic_kernel", "anthropic", "claude_agent_sdk",
+    "autogen_core", "crewai", "pydantic_ai", "haystack", "semantic_kernel", "anthropic", "claude_agent_sdk", "claude_code_sdk",
     "click", "rich_click", "typer",
 ))
 PREFIX = "_hostler_tool_"  # shadows nothing anybody imports

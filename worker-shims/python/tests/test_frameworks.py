@@ -49,6 +49,12 @@ class Methods(ShimTest):
         self.assertIn("not yet", worker.call("Tools.f")["error"]["message"])
         self.assertEqual(worker.call("Tools.f")["result"], 2)
 
+    def test_a_decorated_function_may_take_no_instance(self):
+        decorator = "class D:\n    def __init__(self, f): self.func = f\n    def __call__(self, **k): return self.func(**k)\n"
+        worker = self.worker(decorator + "class Tools:\n    def __init__(self): raise ValueError('not needed')\n"
+                             "    @D\n    def calc(text: str) -> str: return text + '!'\n")
+        self.assertEqual(worker.call("Tools.calc", {"text": "a"})["result"], "a!")
+
     def test_an_instance_of_the_file(self):
         worker = self.worker("class Bank:\n    def __init__(self, money): self.money = money\n    def put(self, amount: int) -> int:\n"
                             "        self.money += amount\n        return self.money\nbank = Bank(5)\n")

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
 use serde_json::{Map, Value, json};
 
-use super::{Offer, last_name, offer_of_decorator, package, text};
+use super::{Arguments, Offer, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
 use crate::discovery::python::fields::literal;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
@@ -69,6 +69,9 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
     }
     found
 }
+
+/// What authors call the instance or the class. The worker knows the same names (`frameworks/methods.py`).
+const INSTANCES: [&str; 5] = ["self", "cls", "this", "_self", "_cls"];
 
 /// The names of classes that have public methods and offer none of them.
 pub(in crate::discovery::python) fn idle_classes<'a>(module: &Module<'a>) -> Vec<&'a StmtClassDef> {
@@ -235,13 +238,19 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
                 function: method,
                 symbol: Some(format!("{holder}.{}", method.name)),
                 offer: offer.unwrap_or_default(),
-                is_bound: !has_decorator(method, &["staticmethod"]),
+                is_bound: !has_decorator(method, &["staticmethod"]) && (offer.is_none() || takes_instance(method)),
                 is_of_agno: kind == Kind::Registered,
                 groups: Vec::new(),
                 arguments: None,
             });
         }
     }
+}
+
+/// Whether the first parameter of a decorated method is the instance or the class. `CrewAI`'s authors write tools in classes without one.
+fn takes_instance(method: &StmtFunctionDef) -> bool {
+    let first = method.parameters.iter_non_variadic_params().next();
+    first.is_some_and(|first| INSTANCES.contains(&first.parameter.name.as_str()))
 }
 
 /// A class that is one tool: what it is called and takes stands in its attributes.
@@ -252,7 +261,7 @@ fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a 
         name: attribute("name").and_then(text).or(Some(class.name.as_str())),
         description: attribute("description").and_then(text),
         remakes_result: attribute("response_format").is_some(),
-        arguments: attribute("args_schema"),
+        arguments: attribute("args_schema").map_or(Arguments::Parameters, Arguments::Class),
         ..Offer::default()
     };
     let arguments =

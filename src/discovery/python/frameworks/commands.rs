@@ -15,6 +15,9 @@ use crate::pep723::is_identifier;
 
 /// The arguments of a decorator that makes a function a command.
 pub(super) fn offer_of<'a>(module: &Module<'a>, decorator: &'a Expr) -> Option<Offer<'a>> {
+    if makes_group(module, decorator) {
+        return None;
+    }
     let call = decorator.as_call_expr();
     let command = kind_of_command(module, call.map_or(decorator, |call| &call.func))?;
     let name = call.and_then(|call| call.arguments.args.first().or_else(|| keyword(call, "name")));
@@ -50,7 +53,7 @@ pub(in crate::discovery::python) enum CommandKind {
 }
 
 /// `click.command`, `app.command` of a typer application, `cli.command` of a function that is a group.
-fn kind_of_command(module: &Module<'_>, called: &Expr) -> Option<CommandKind> {
+pub(super) fn kind_of_command(module: &Module<'_>, called: &Expr) -> Option<CommandKind> {
     if let Named::Outside(full) = module.resolve(called) {
         return is_of_click(&full, "command").then_some(CommandKind::Click);
     }
@@ -71,9 +74,7 @@ pub(super) fn is_of_click(full: &str, word: &str) -> bool {
 }
 
 pub(super) fn is_group(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
-    function.decorator_list.iter().any(|decorator| {
-        makes_group(module, decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func))
-    })
+    function.decorator_list.iter().any(|decorator| makes_group(module, &decorator.expression))
 }
 
 /// The schema of the arguments of a click command, and of the groups above it. What decorators of other files add is known when the
@@ -126,7 +127,7 @@ fn add(parameters: &mut Vec<Parameter>, new: Parameter) {
 fn adds_nothing(module: &Module<'_>, decorator: &Expr) -> bool {
     let called = decorator.as_call_expr().map_or(decorator, |call| &call.func);
     kind_of_command(module, called).is_some()
-        || makes_group(module, called)
+        || makes_group(module, decorator)
         || module.outside_name(called).is_some_and(|full| {
             let passes = |word| is_of_click(&full, word);
             full.starts_with("functools.")

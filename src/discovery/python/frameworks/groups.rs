@@ -1,13 +1,16 @@
 //! The groups above a command, whose options a caller gives together with the command's own.
 
-use ruff_python_ast::{Decorator, Expr, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 
-use super::commands::{is_group, is_of_click};
-use super::function_named;
+use super::commands::{is_group, is_of_click, kind_of_command};
+use super::{function_named, text};
+use crate::discovery::python::fields::keyword;
 use crate::discovery::python::module::{Module, Named};
 
 /// Deeper groups are not read.
 const DEEPEST: usize = 16;
+/// What click leaves out of a function's name.
+const SUFFIXES: [&str; 4] = ["_command", "_cmd", "_group", "_grp"];
 
 /// The functions of the groups above a command, from the inner to the outer: those decorated with `click.group`, and the callbacks of
 /// typer's applications.
@@ -15,24 +18,50 @@ pub(in crate::discovery::python) fn groups_of<'a>(
     module: &Module<'a>,
     command: &StmtFunctionDef,
 ) -> Vec<&'a StmtFunctionDef> {
-    let mut groups: Vec<&'a StmtFunctionDef> = Vec::new();
+    let function = |owner| match owner {
+        Owner::Group(group) => Some(group),
+        Owner::Application(name) => callback_of(module, name),
+    };
+    owners_of(module, command).into_iter().filter_map(function).collect()
+}
+
+/// The words before the name of a command, as on a command line: the names of the groups between the outermost one and the command.
+pub(in crate::discovery::python) fn words_before(module: &Module<'_>, command: &StmtFunctionDef) -> Vec<String> {
+    let mut owners = owners_of(module, command);
+    owners.pop();
+    owners.into_iter().rev().filter_map(|owner| name_of(module, owner)).collect()
+}
+
+fn owners_of<'a>(module: &Module<'a>, command: &StmtFunctionDef) -> Vec<Owner<'a>> {
+    let mut owners = Vec::new();
     let mut above = owner_of_function(module, command);
-    for _ in 0..DEEPEST {
-        let Some(owner) = above else { break };
-        let group = match owner {
-            Owner::Group(group) => Some(group),
-            Owner::Application(name) => callback_of(module, name),
-        };
-        if group.is_some_and(|group| groups.iter().any(|known| std::ptr::eq(*known, group))) {
-            break;
-        }
-        groups.extend(group);
+    while let Some(owner) = above.filter(|_| owners.len() < DEEPEST) {
+        owners.push(owner);
         above = match owner {
             Owner::Group(group) => owner_of_function(module, group),
             Owner::Application(name) => owner_by_call(module, "add_typer", name),
         };
     }
-    groups
+    owners
+}
+
+/// What a group is called on a command line. A typer application without a name adds its commands to the one above.
+fn name_of(module: &Module<'_>, owner: Owner<'_>) -> Option<String> {
+    match owner {
+        Owner::Group(group) => {
+            let name = group.decorator_list.iter().find_map(|decorator| {
+                let call =
+                    decorator.expression.as_call_expr().filter(|_| makes_group(module, &decorator.expression))?;
+                text(call.arguments.args.first().or_else(|| keyword(call, "name"))?)
+            });
+            let own = || SUFFIXES.iter().find_map(|suffix| group.name.strip_suffix(suffix)).unwrap_or(&group.name);
+            Some(name.unwrap_or_else(own).to_owned())
+        }
+        Owner::Application(name) => {
+            let call = call_with(module, "add_typer", name)?;
+            Some(text(keyword(call, "name")?)?.to_owned())
+        }
+    }
 }
 
 /// What a command or a group belongs to.
@@ -55,10 +84,14 @@ fn owner_of_function<'a>(module: &Module<'a>, function: &StmtFunctionDef) -> Opt
 
 /// `app.add_typer(users, name="users")`
 fn owner_by_call<'a>(module: &Module<'a>, word: &str, name: &str) -> Option<Owner<'a>> {
-    module.calls.iter().find_map(|call| {
-        let attribute = call.func.as_attribute_expr().filter(|it| it.attr.as_str() == word)?;
-        let is_meant = call.arguments.args.first()?.as_name_expr()?.id.as_str() == name;
-        is_meant.then(|| owner(module, &attribute.value))?
+    owner(module, &call_with(module, word, name)?.func.as_attribute_expr()?.value)
+}
+
+fn call_with<'a>(module: &Module<'a>, word: &str, name: &str) -> Option<&'a ExprCall> {
+    module.calls.iter().copied().find(|call| {
+        let is_word = call.func.as_attribute_expr().is_some_and(|it| it.attr.as_str() == word);
+        let first = call.arguments.args.first().and_then(Expr::as_name_expr);
+        is_word && first.is_some_and(|first| first.id.as_str() == name)
     })
 }
 
@@ -83,10 +116,27 @@ fn callback_of<'a>(module: &Module<'a>, application: &str) -> Option<&'a StmtFun
     module.functions().into_iter().find(|function| function.decorator_list.iter().any(is_callback))
 }
 
-/// Whether a decorator makes a group, and adds no parameter.
-pub(super) fn makes_group(module: &Module<'_>, called: &Expr) -> bool {
+/// Whether a decorator makes a group, and adds no parameter: `@click.group()`, `@cli.group()`, `@click.command(cls=AliasedGroup)`.
+pub(super) fn makes_group(module: &Module<'_>, decorator: &Expr) -> bool {
+    let call = decorator.as_call_expr();
+    let called = call.map_or(decorator, |call| &*call.func);
+    if let Some(class) = call.and_then(|call| keyword(call, "cls"))
+        && kind_of_command(module, called).is_some()
+    {
+        return is_class_of_groups(module, class);
+    }
     let is_nested = called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "group");
     module.outside_name(called).map_or(is_nested, |full| is_of_click(&full, "group"))
+}
+
+/// `click.Group`, a class of the file that derives from it, or another with such a name.
+fn is_class_of_groups(module: &Module<'_>, class: &Expr) -> bool {
+    let has_name = |full: &str| ["Group", "MultiCommand", "CommandCollection"].iter().any(|end| full.ends_with(end));
+    match module.resolve(class) {
+        Named::Class(class) => module.ancestry(class).outside.iter().any(|base| has_name(base)),
+        Named::Outside(full) => has_name(&full),
+        _ => false,
+    }
 }
 
 fn called(decorator: &Decorator) -> &Expr {

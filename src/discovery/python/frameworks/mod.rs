@@ -6,7 +6,9 @@ mod classes;
 mod commands;
 mod frontmatter;
 mod groups;
+mod dictionaries;
 mod injected;
+mod low_level;
 
 use std::collections::HashMap;
 
@@ -15,9 +17,11 @@ use serde_json::Value;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
+pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
-pub(super) use groups::groups_of;
+pub(super) use groups::{groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
+pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
 
 use super::fields::{keyword, literal};
 use super::module::{Binding, Module, Named};
@@ -87,8 +91,18 @@ pub(super) struct Offer<'a> {
     pub(super) remakes_result: bool,
     /// Which kind of command it is, if it is one.
     pub(super) command: Option<CommandKind>,
-    /// The class whose fields are the arguments.
-    pub(super) arguments: Option<&'a Expr>,
+    pub(super) arguments: Arguments<'a>,
+}
+
+/// What declares the arguments of a tool.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Arguments<'a> {
+    #[default]
+    Parameters,
+    /// The fields of a class: `args_schema=Search`.
+    Class(&'a Expr),
+    /// The function takes all of them as one dictionary, which is declared by types, a schema or a class.
+    Dictionary(Option<&'a Expr>),
 }
 
 /// The functions of a file that frameworks make tools, by the place of their `def`.
@@ -108,7 +122,8 @@ impl<'a> Offers<'a> {
             if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {
                 found.tools.insert(place(function), offer);
             }
-            found.are_marked |= function.decorator_list.iter().any(|decorator| has_role(module, decorator));
+            found.are_marked |= has_server_decorator(module, function, &SERVERS, &["resource", "prompt"])
+                || has_server_decorator(module, function, low_level::SERVER, &["list_tools", "call_tool"]);
         }
         for call in module.calls.iter().chain(&module.calls_of_program) {
             if let Some((function, offer)) = commands::offer_of_call(module, call) {
@@ -116,7 +131,10 @@ impl<'a> Offers<'a> {
             }
         }
         for call in &module.calls {
-            if let Some((function, offer)) = offer_of_call(module, call) {
+            let inside = listed_tools(module, call).iter();
+            let listed = inside.clone().filter_map(|one| Some((function_named(module, one)?, Offer::default())));
+            let made = inside.filter_map(Expr::as_call_expr).chain([*call]);
+            for (function, offer) in made.filter_map(|call| offer_of_call(module, call)).chain(listed) {
                 found.tools.entry(place(function)).or_insert(offer);
             }
         }
@@ -161,10 +179,15 @@ pub(super) fn is_maker(module: &Module<'_>, decorator: &Expr) -> bool {
 
 /// The word `resource` or `prompt` of a decorator of an MCP server: `@mcp.resource("notes://{id}")`.
 pub(super) fn server_word<'e>(module: &Module<'_>, called: &'e Expr) -> Option<&'e str> {
+    word_of_server(module, called, &SERVERS)
+}
+
+/// `resource` of a decorator `mcp.resource`, where `mcp` is an instance of one of these classes.
+fn word_of_server<'e>(module: &Module<'_>, called: &'e Expr, classes: &[&str]) -> Option<&'e str> {
     let attribute = called.as_attribute_expr()?;
     let Named::Value { value, .. } = module.resolve(&attribute.value) else { return None };
     let class = word_of(module, &value.as_call_expr()?.func)?;
-    SERVERS.contains(&class.as_str()).then_some(attribute.attr.as_str())
+    classes.contains(&class.as_str()).then_some(attribute.attr.as_str())
 }
 
 /// What the worker makes of results of a class, by its full name.
@@ -177,9 +200,19 @@ pub(super) fn content(full: &str) -> Option<Content> {
     forms.iter().find(|(words, _)| words.contains(&last_name(full))).map(|(_, content)| *content)
 }
 
-fn has_role(module: &Module<'_>, decorator: &Decorator) -> bool {
-    let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &*call.func);
-    matches!(server_word(module, called), Some("resource" | "prompt"))
+/// Whether a function has a decorator with one of these words, of an instance of one of these classes.
+fn has_server_decorator(module: &Module<'_>, function: &StmtFunctionDef, classes: &[&str], words: &[&str]) -> bool {
+    function.decorator_list.iter().any(|decorator| {
+        let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &*call.func);
+        word_of_server(module, called, classes).is_some_and(|word| words.contains(&word))
+    })
+}
+
+/// What a server is given: `FastMCP(tools=[search, Tool.from_function(count)])`
+fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
+    let is_server = module.outside_name(&call.func).is_some_and(|full| SERVERS.contains(&last_name(&full)));
+    let list = keyword(call, "tools").filter(|_| is_server).and_then(Expr::as_list_expr);
+    list.map_or(&[], |list| &list.elts)
 }
 
 fn place(function: &StmtFunctionDef) -> usize {
@@ -192,7 +225,10 @@ fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Opti
     }
     let call = decorator.expression.as_call_expr();
     maker(module, call.map_or(&decorator.expression, |call| &call.func))?;
-    Some(call.map_or_else(Offer::default, |call| read_offer(module, call)))
+    Some(call.map_or_else(Offer::default, |call| {
+        let offer = read_offer(module, call);
+        if dictionaries::is_of_claude(module, call) { dictionaries::offer_of(call, offer) } else { offer }
+    }))
 }
 
 /// `mcp.add_tool(f)`, `mcp.tool(name="x")(f)`, `StructuredTool.from_function(f, name="x")`, `Tool("x", f, "…")`
@@ -272,7 +308,7 @@ fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
         is_off: ENABLED.iter().any(|name| keyword(call, name).is_some_and(is_false)),
         excluded: keyword(call, "exclude_args"),
         remakes_result: keyword(call, "response_format").is_some(),
-        arguments: keyword(call, "args_schema"),
+        arguments: keyword(call, "args_schema").map_or(Arguments::Parameters, Arguments::Class),
         ..Offer::default()
     };
     let mut is_name = true;
@@ -289,7 +325,7 @@ fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
 }
 
 /// The name that is served for one that a framework was given, which may be any text.
-fn tool_name(given: &str) -> String {
+pub(super) fn tool_name(given: &str) -> String {
     nearest_identifier(given.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
 }
 

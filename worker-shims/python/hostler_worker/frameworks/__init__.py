@@ -6,12 +6,13 @@ import sys
 from .. import encode
 from ..loading import Function
 from .behind import behind, package_of
-from .calling import calling
+from .calling import calling, current_for
 from .injected import given_to
 from .results import READERS
 
 SERVERS = frozenset(("mcp", "fastmcp"))
 COMMANDS = frozenset(("click", "typer"))
+CLAUDE = frozenset(("claude_agent_sdk", "claude_code_sdk"))
 encode.readers = READERS
 
 
@@ -19,11 +20,12 @@ def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""
     commands = begin = None
+    serves = not SERVERS.isdisjoint(sys.modules)
     if not COMMANDS.isdisjoint(sys.modules):
         from .commands import Commands
 
         commands = Commands(module)
-    if not SERVERS.isdisjoint(sys.modules):
+    if serves:
         from .mcp import lifespan_of
 
         begin = lifespan_of(module)
@@ -37,5 +39,11 @@ def adapt(found, module, codes):
             if command is not None:
                 found[name] = Function(name, command)
                 continue
-            given = given_to(function, module, package_of(type(value)))
-            found[name] = Function(name, calling(function, given, value, begin))
+            package = package_of(type(value))
+            if package in CLAUDE:
+                from . import claude
+
+                found[name] = Function(name, claude.calling(function))
+                continue
+            call = calling(function, given_to(function, module, package), value, begin)
+            found[name] = Function(name, current_for(call, module) if serves else call)

@@ -16,7 +16,7 @@ def behind(value, codes):
     function may have; None for the first function that is found."""
     if type(value) is FunctionType or callable(value) and package_of(type(value)) not in FRAMEWORKS:
         return value
-    return _within(value, codes) or _referring_to(codes or ())
+    return within(value, codes) or _referring_to(codes or ())
 
 
 def package_of(kind):
@@ -33,7 +33,7 @@ def unwrapped(function):
     return function
 
 
-def _within(value, codes):
+def within(value, codes):
     """The outermost function that wraps the code and can be reached by attributes, containers and closures."""
     seen, queue = {id(value): value}, deque([value])
     while queue and len(seen) < _MOST:

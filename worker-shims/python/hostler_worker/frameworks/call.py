@@ -1,8 +1,16 @@
 """What the adapters need of the running call: its id, and the settings of its tool."""
 
+import os
+
 import hostler
 
 from ..state import state
+
+
+def settings_of_tool():
+    """Where an operator sets what a framework's own program would give."""
+    stem = os.path.splitext(os.path.basename(state.tool_file or "NAME"))[0]
+    return "[tool.%s.config]" % stem.replace("-", "_")
 
 
 def call_id():
@@ -16,6 +24,6 @@ class Settings:
         try:
             return hostler.config[name]
         except KeyError:
-            raise AttributeError("`%s` is not set under `[tool.NAME.config]`" % name) from None
+            raise AttributeError("`%s` is not set under `%s`" % (name, settings_of_tool())) from None
 
     __getitem__ = __getattr__

@@ -48,6 +48,25 @@ def calling(function, given, value=None, begin=None):
     return call
 
 
+def current_for(call, module):
+    """The same with the context of MCP's frameworks as the current one, where the file asks for that: `get_context()`."""
+    from .mcp import current_of
+
+    current = current_of(module)
+    if current is None:
+        return call
+    if _is_coroutine_function(call):
+        async def within(*args, **kwargs):
+            with current():
+                return await call(*args, **kwargs)
+    else:
+        def within(*args, **kwargs):
+            with current():
+                return call(*args, **kwargs)
+    within.__wrapped__ = call
+    return within
+
+
 def _is_coroutine_function(function):
     """Of the function itself: what wraps a coroutine function may be none."""
     if type(function) is MethodType:

@@ -2,6 +2,8 @@
 
 from inspect import isasyncgenfunction, isgeneratorfunction
 
+import hostler
+
 
 def of(value, module):
     """What gives the value of a default or a note; None when it is no dependency."""
@@ -13,6 +15,8 @@ def of(value, module):
         from . import mcp
 
         return mcp.context_of(None, module)
+    if type(value).__name__ == "Progress":
+        return _Progress
     if hasattr(type(value), "__aenter__"):  # another of FastMCP's
         return _Entered(value)
     return None
@@ -50,6 +54,29 @@ class _Dependency:
         if hasattr(made, "gen") and hasattr(type(made), "__enter__"):  # of contextlib; other things that can be entered are values
             return stack.enter_context(made)
         return made
+
+
+class _Progress:
+    """FastMCP's `Progress()`."""
+
+    def __init__(self):
+        self.current, self.total, self.message = None, 1, None
+
+    async def set_total(self, total):
+        if total < 1:
+            raise ValueError("the total must be at least 1, got %r" % total)
+        self.total = total
+
+    async def increment(self, amount=1):
+        self.current = (self.current or 0) + amount
+        self._report()
+
+    async def set_message(self, message):
+        self.message = message
+        self._report()
+
+    def _report(self):
+        hostler.progress(self.current or 0, self.total, self.message)
 
 
 class _Entered:

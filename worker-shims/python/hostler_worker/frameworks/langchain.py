@@ -2,7 +2,7 @@
 
 import hostler
 
-from .call import Settings, call_id
+from .call import Settings, call_id, settings_of_tool
 
 
 def of_type(kind):
@@ -32,8 +32,8 @@ def injected(kind, note, name):
         return hostler.config[name]
     if kind.__name__ == "InjectedState":
         return {} if getattr(note, "field", None) is None else None
-    raise hostler.HostlerError("`%s` is given by LangChain (%s), and here by the operator: set `%s` under `[tool.NAME.config]`"
-                               % (name, kind.__name__, name))
+    raise hostler.HostlerError("`%s` is given by LangChain (%s), and here by the operator: set `%s` under `%s`"
+                               % (name, kind.__name__, name, settings_of_tool()))
 
 
 _kept = []

@@ -33,15 +33,45 @@ def lifespan_of(module):
     return lifespan and _WithLifespan(server, lifespan, None).begin
 
 
+def current_of(module):
+    """What makes a context the current one for a call, where the file asks for it; None elsewhere."""
+    with open(module.__file__, "rb") as file:
+        text = file.read()
+    if b"get_context" not in text and b"request_context" not in text:
+        return None
+    server = _server_of(module)
+    return lambda: _Current(Context(server, None, None))
+
+
+class _Current:
+    """Where FastMCP and the SDK look for the current context. What only one of their releases has is left out."""
+
+    def __init__(self, context):
+        self._context = context
+        self._set = []
+
+    def __enter__(self):
+        for name, variable, value in (("fastmcp.server.context", "_current_context", self._context),
+                                      ("mcp.server.lowlevel.server", "request_ctx", self._context.request_context)):
+            found = getattr(sys.modules.get(name), variable, None)
+            if hasattr(found, "set"):
+                self._set.append((found, found.set(value)))
+
+    def __exit__(self, *_):
+        for variable, token in self._set:
+            variable.reset(token)
+
+
 def _server_of(module):
     servers = (value for value in list(module.__dict__.values())
-               if package_of(type(value)) in ("fastmcp", "mcp") and type(value).__name__ in ("FastMCP", "MCPServer"))
+               if package_of(type(value)) in ("fastmcp", "mcp") and type(value).__name__ in ("FastMCP", "MCPServer", "Server"))
     return next(servers, None)
 
 
 def _lifespan_of(server):
-    own = getattr(server, "_lifespan", None) or getattr(getattr(server, "settings", None), "lifespan", None)
-    return None if getattr(own, "__name__", "") == "default_lifespan" else own
+    own = getattr(server, "_lifespan", None) or getattr(getattr(server, "settings", None), "lifespan", None) or getattr(server, "lifespan", None)
+    is_usual = getattr(own, "__name__", "") == "default_lifespan" or str(getattr(own, "__module__", "")).startswith("mcp.")
+    return None if is_usual or not callable(own) else own
 
 
 class _WithLifespan:
@@ -53,6 +83,12 @@ class _WithLifespan:
 
     async def __call__(self, stack):
         return Context(self.server, await self.begin(), self.kind)
+
+    @classmethod
+    def value_of(cls, server):
+        """What its lifespan gave, once that has begun."""
+        _, ready = cls.begun.get(id(server), (None, None))
+        return ready.result() if ready is not None and ready.done() and not ready.exception() else None
 
     async def begin(self):
         key = id(self.server)
@@ -167,7 +203,8 @@ class Context:
 
     @property
     def lifespan_context(self):
-        return {} if self._lifespan is None else self._lifespan
+        lifespan = _WithLifespan.value_of(self._server) if self._lifespan is None else self._lifespan
+        return {} if lifespan is None else lifespan
 
     @property
     def session(self):
@@ -175,8 +212,7 @@ class Context:
 
     @property
     def request_context(self):
-        return SimpleNamespace(request_id=self.request_id, session=self.session, meta=None, request=None,
-                               lifespan_context=self.lifespan_context)
+        return _Request(self)
 
     # What is kept
 
@@ -208,6 +244,21 @@ class Context:
 
 async def _at_once(value):
     return value
+
+
+class _Request:
+    """`ctx.request_context`"""
+
+    request = None
+
+    def __init__(self, context):
+        self._context = context
+        self.request_id, self.session = context.request_id, context.session
+        self.meta = SimpleNamespace(progressToken=context.request_id)
+
+    @property
+    def lifespan_context(self):
+        return self._context.lifespan_context
 
 
 class _Session:

@@ -1,15 +1,17 @@
 """Methods as tools, and classes that are one: `Tools.search`, `WeatherTool`. One instance is made by the first call that needs it."""
 
 from threading import RLock
+from types import FunctionType
 
 import hostler
 
 from ..loading import FRAMEWORKS, Function
-from .behind import behind, package_of
+from .behind import behind, package_of, unwrapped, within
 from .calling import calling, of_langchain
 from .injected import given_to
 
 _RUN = ("_run", "_arun", "forward")
+_INSTANCES = ("self", "cls", "this", "_self", "_cls")
 
 
 def named(module, symbol):
@@ -19,6 +21,10 @@ def named(module, symbol):
         from .commands import run_by_typer
 
         return Function(symbol, run_by_typer(module.__dict__[symbol.partition(":")[2]]))
+    if symbol.startswith("call_tool:"):
+        from . import low_level
+
+        return low_level.named(module, symbol)
     head, _, name = symbol.partition(".")
     owner = module.__dict__.get(head)
     if owner is None:
@@ -74,6 +80,8 @@ def _calling(holder, name, module, is_whole):
         function = behind(function, None) or function
     package = "agno" if any(package_of(base) == "agno" for base in holder.kind.__mro__) else ""
     given = given_to(function, module, package)
+    if type(raw) not in (FunctionType, staticmethod, classmethod) and not _takes_instance(function):
+        return calling(function, given, raw)  # decorated, in a class that only gathers tools
 
     def method(*args, **kwargs):
         instance = holder.get()
@@ -88,6 +96,11 @@ def _calling(holder, name, module, is_whole):
 
     method.__wrapped__ = function
     return calling(method, given)
+
+
+def _takes_instance(function):
+    code = getattr(unwrapped(function), "__code__", None) or getattr(within(function, None), "__code__", None)
+    return code is None or code.co_argcount > 0 and code.co_varnames[0] in _INSTANCES
 
 
 _valves = {}  # the settings that each instance was given last; instances live as long as the worker

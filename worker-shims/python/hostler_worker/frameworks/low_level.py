@@ -1,0 +1,33 @@
+"""Tools of the MCP SDK's low level: the handler that `@server.call_tool()` marks is called with the tool's name."""
+
+from ..loading import Function
+from .calling import current_for
+
+
+def named(module, symbol):
+    """The tool of a symbol `call_tool:HANDLER:NAME`."""
+    _, handler, name = symbol.split(":", 2)
+    handler = module.__dict__[handler]
+    begin = _lifespan(module)
+
+    async def call(**arguments):
+        if begin is not None:
+            await begin()
+        return _read(await handler(name, arguments))
+
+    return Function(symbol, current_for(call, module))
+
+
+def _lifespan(module):
+    from .mcp import lifespan_of
+
+    return lifespan_of(module)
+
+
+def _read(result):
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return result[1]  # content, and the same in its structure
+    if isinstance(result, dict) or not hasattr(result, "__iter__"):
+        return result
+    content = list(result)
+    return content[0] if len(content) == 1 else content
