@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/containers.py"),
     carried!("hostler_worker/convert.py"),
     carried!("hostler_worker/cuts.py"),
+    carried!("hostler_worker/cutting.py"),
     carried!("hostler_worker/describe.py"),
     carried!("hostler_worker/described_classes.py"),
     carried!("hostler_worker/described_models.py"),

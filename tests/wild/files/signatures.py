@@ -139,3 +139,57 @@ def email(x: pydantic.PositiveInt) -> int: return x
 from fastapi import Query, Body
 def fq(x: int = Query(5, ge=1, description="qq")) -> int: return x
 def fb(x: Annotated[int, Query(ge=1)] = 3) -> int: return x
+
+class Cat(BaseModel):
+    name: str
+    lives: int = 9
+class Dog(BaseModel):
+    name: str
+    breed: str = ""
+def pets(x: list[Union[Cat, Dog]]) -> list[str]: return [type(pet).__name__ for pet in x]
+class Figure(BaseModel):
+    value: float
+class Words(BaseModel):
+    value: str
+def kinds(x: Union[Figure, Words]) -> str: return repr(x.value)
+def pos_or_date(x: Union[Annotated[int, Field(ge=1)], date]) -> str: return repr(x)
+def quoted(x: "Union[Cat, Dogs]") -> str: return type(x).__name__
+class Dogs(Dog):
+    count: int
+class Strictly(BaseModel):
+    when: date = Field(strict=True)
+    ids: set[int] = Field(default_factory=set, strict=True)
+def strictly(x: Strictly) -> str: return f"{x.when!r} {x.ids}"
+@pydantic.dataclasses.dataclass(config=pydantic.ConfigDict(strict=True))
+class StrictData:
+    when: date
+    hidden: str = Field("h", exclude=True)
+    @pydantic.computed_field
+    def year(self) -> int: return self.when.year
+def strict_data(x: StrictData): return x
+def dates_of(x: dict[str, Union[datetime, date]]) -> list[str]: return [type(one).__name__ for one in x.values()]
+def leak_seq() -> Sequence[Base]: return [Sub(a=1)]
+def leak_map() -> "dict[str, list[Base]]": return {"x": [Sub(a=1)]}
+def leak_pair() -> tuple[int, Base]: return 1, Sub(a=1)
+def leak_either() -> Union[Cat, Base]: return Sub(a=1)
+def leak_noted() -> Annotated[Base, "One."]: return Sub(a=1)
+def leak_iterator() -> Iterator[Base]:
+    yield Sub(a=1)
+@dataclass
+class Holder:
+    base: Base
+    n: int = 1
+def leak_field() -> Holder: return Holder(Sub(a=1))
+class Money:
+    def __init__(self, cents): self.cents = cents
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source, handler):
+        from pydantic_core import core_schema
+        serialization = core_schema.plain_serializer_function_ser_schema(lambda money: money.cents)
+        return core_schema.no_info_plain_validator_function(cls, serialization=serialization)
+def money(x: Money): return [type(x).__name__, x]
+def iterators(): return {"a": iter([1]), "b": map(str, [2]), "c": (n for n in [3])}
+async def numbers_later() -> AsyncIterator[int]:
+    async def numbers():
+        yield 1
+    return numbers()

@@ -122,7 +122,8 @@ def _finish(value):
     """The value of what a generator or a coroutine function returned."""
     kind = type(value)
     if kind is COROUTINE:
-        return _run_async(value)
+        value = _run_async(value)
+        return _finish(value) if type(value) in UNFINISHED and type(value) is not COROUTINE else value
     if kind is ASYNC_GENERATOR:
         return _run_async(collect(value))
     return list(value)

@@ -5,6 +5,8 @@ import typing
 from . import scalars
 from .convert import Mismatch
 
+_DEEPEST = 16
+
 
 def is_deque(cls):
     return cls.__module__ == "collections" and cls.__name__ == "deque"
@@ -13,7 +15,7 @@ def is_deque(cls):
 def of_items(builder, args, make):
     each = builder.build(args[0]) if args else None
     if each is None and make is list:
-        return None
+        return _plain(builder, list)
 
     def convert(value, path):
         if type(value) is not list:
@@ -80,13 +82,12 @@ def of_mapping(builder, origin, args):
     if origin.__name__ == "Counter":
         args = (*args, int)
     if len(args) != 2 and make is None:
-        return None
+        return _plain(builder, dict)
     kind, inner = args if len(args) == 2 else (None, None)
-    kind = builder.resolve(kind)
-    key = scalars.from_text(kind) if kind in (int, float, bool) else builder.build(kind)
+    key = _key(builder, kind)
     item = builder.build(inner)
     if key is None and item is None and make is None:
-        return None
+        return _plain(builder, dict)
 
     def convert(value, path):
         if type(value) is not dict:
@@ -99,6 +100,30 @@ def of_mapping(builder, origin, args):
         return made if make is None else make(made)
 
     return convert
+
+
+def _plain(builder, kind):
+    from .types import exactly
+
+    return exactly(kind) if builder.checks else None
+
+
+def _key(builder, hint):
+    """Keys of objects are texts."""
+    hint = builder.resolve(hint)
+    for _ in range(_DEEPEST):
+        inner = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
+        if hasattr(hint, "__metadata__"):
+            inner = hint.__origin__
+        others = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+        if inner is None and len(others) == 1 and type(None) in typing.get_args(hint):
+            inner = others[0]
+        if inner is None:
+            break
+        hint = builder.resolve(inner)
+    if hint in (int, float, bool):
+        return scalars.from_text(hint)
+    return scalars.key_of_enum(hint) or (None if hint is str else builder.build(hint))
 
 
 def _maker(builder, origin, args):

@@ -81,13 +81,24 @@ def default(value):
         return {field.name: getattr(value, field.name) for field in kind.__attrs_attrs__}
     if hasattr(kind, "__struct_fields__") and "msgspec" in sys.modules:
         return sys.modules["msgspec"].to_builtins(value)
+    if hasattr(kind, "__pydantic_serializer__"):  # pydantic's dataclasses
+        return kind.__pydantic_serializer__.to_python(value, mode="json", warnings=False)
     if hasattr(kind, "__dataclass_fields__"):
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
     if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic_core" in sys.modules:  # addresses, secrets
-        return sys.modules["pydantic_core"].to_jsonable_python(value)
+        return _own_form(value)
+    if hasattr(kind, "__next__") and kind.__module__ == "builtins":  # of `map`, `zip`, `iter` and generators
+        return list(value)
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
+
+
+def _own_form(value):
+    try:
+        return sys.modules["pydantic_core"].to_jsonable_python(value)
+    except ValueError:  # its schema says how it is written
+        return sys.modules["pydantic"].TypeAdapter(type(value)).dump_python(value, mode="json")
 
 
 def _advice(value):

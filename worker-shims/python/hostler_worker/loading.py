@@ -51,7 +51,7 @@ class Function:
             except Exception:
                 self._plan = None  # annotations that fail to be read: arguments pass as they come
             if "pydantic" in sys.modules:
-                from .models import cut_of
+                from .cutting import cut_of
 
                 self.cut = cut_of(self.call)
             self._planned = True

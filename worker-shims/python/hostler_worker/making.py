@@ -70,6 +70,8 @@ async def _awaited(call, value):
             if value is None:
                 value = calls.invoke(call.function, call.function.plan, call.kwargs)
             value = await (value if type(value) is calls.COROUTINE else calls.collect(value))
+            if type(value) is calls.ASYNC_GENERATOR:
+                value = await calls.collect(value)
             if type(value) is bytes or call.function.cut is not None:
                 value = calls.declared(call.function, value, call.id)
         finally:

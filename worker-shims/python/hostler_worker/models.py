@@ -3,21 +3,14 @@
 import sys
 
 from .convert import Mismatch
+from .encode import encode
 
 
 def converter(cls):
     """Of a model, a pydantic dataclass, or anything else that has a `model_validate`."""
-    if not hasattr(cls, "model_validate"):
-        return _converter(getattr(cls, "__name__", "value"), cls.__pydantic_validator__.validate_python)
-    validate = cls.model_validate
-    if (getattr(cls, "model_config", None) or {}).get("strict"):
-        # A strict model takes a date as text from JSON only.
-        def validate(value):
-            from .encode import encode
-
-            return cls.model_validate_json(encode(value))
-
-    return _converter(cls.__name__, validate)
+    if hasattr(cls, "__pydantic_validator__"):
+        return _converter(getattr(cls, "__name__", "value"), lambda text: cls.__pydantic_validator__.validate_json(text), is_json=True)
+    return _converter(cls.__name__, cls.model_validate)
 
 
 def adapted(hint):
@@ -27,57 +20,31 @@ def adapted(hint):
         adapter.validator  # a name that it cannot resolve shows here
     except Exception:
         return None
-    return _converter(str(getattr(hint, "__name__", hint)), adapter.validate_python)
+    return _converter(str(getattr(hint, "__name__", hint)), adapter.validator.validate_json, is_json=True)
 
 
-def cut_of(function):
-    """What removes from results the fields that a subclass adds to the declared model, as pydantic does, and adds their names to a set;
-    None where no model is declared."""
-    from .convert import annotations_of
-    from .types import Builder
-
-    inner = function
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
+def union(hint, namespace):
+    """Of a union, by which member fits best; None when pydantic does not know a member, or writes bytes in another form."""
+    if _mentions_bytes(hint, 16):
+        return None
     try:
-        hint = annotations_of(inner).get("return")
-        return None if hint is None else cutting(Builder(getattr(inner, "__globals__", {})).resolve(hint))
+        # Names in quotes mean something in the file that has them.
+        place = dict(namespace, _hostler_adapter=sys.modules["pydantic"].TypeAdapter, _hostler_hint=hint)
+        validator = eval("_hostler_adapter(_hostler_hint)", place).validator
     except Exception:
-        return None  # an annotation that fails to be read
+        return None
+    return _converter(str(hint), validator.validate_json, is_json=True)
 
 
-def cutting(hint):
-    """The same for one annotation."""
-    args = getattr(hint, "__args__", ())
-    origin = getattr(hint, "__origin__", None)
-    if isinstance(hint, type) and hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields"):
-        serializer = hint.__pydantic_serializer__
-
-        def cut(value, dropped):
-            kind = type(value)
-            if kind is hint or not isinstance(value, hint):
-                return value
-            own = {*kind.model_fields, *(value.model_extra or ())} - set(hint.model_fields)
-            dropped.update("%s.%s" % (kind.__name__, name) for name in own)
-            return serializer.to_python(value, mode="json", warnings=False)
-
-        return cut
-    if origin in (list, tuple) and args:
-        each = cutting(args[0])
-        return each and (lambda value, dropped: [each(item, dropped) for item in value] if isinstance(value, (list, tuple)) else value)
-    if origin is dict and len(args) == 2:
-        each = cutting(args[1])
-        return each and (lambda value, dropped: {key: each(item, dropped) for key, item in value.items()} if isinstance(value, dict) else value)
-    if getattr(origin, "__name__", "UnionType") in ("Union", "UnionType") and args:
-        cuts = [each for each in map(cutting, args) if each is not None]
-        return cuts[0] if len(cuts) == 1 else None
-    return None
+def _mentions_bytes(hint, left):
+    return hint in (bytes, bytearray) or left > 0 and any(_mentions_bytes(arg, left - 1) for arg in getattr(hint, "__args__", None) or ())
 
 
-def _converter(name, validate):
+def _converter(name, validate, is_json=False):
+    """A strict type takes a date as text from JSON only, and a union distinguishes by what JSON has: then `validate` is given that."""
     def convert(value, path):
         try:
-            return validate(value)
+            return validate(encode(value)) if is_json else validate(value)
         except ValueError as error:
             details = error.errors() if hasattr(error, "errors") else []
             if not details:

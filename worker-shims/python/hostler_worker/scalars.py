@@ -46,6 +46,20 @@ def from_text(kind):
     return convert
 
 
+def key_of_enum(kind):
+    """For the keys of dict[Level, X]; None for other types. A member that is no text is meant by the text of its value."""
+    enum = sys.modules.get("enum")
+    if enum is None or not isinstance(kind, type) or not issubclass(kind, enum.Enum):
+        return None
+    plain = _enum(kind)
+
+    def convert(value, path):
+        meant = next((member for member in kind if not isinstance(member.value, str) and str(member.value) == value), None)
+        return plain(value, path) if meant is None else meant
+
+    return convert
+
+
 def _parsed(cls, parse, expected):
     def convert(value, path):
         try:
@@ -64,8 +78,13 @@ def _text(value):
 
 def _iso(cls, value):
     text = _text(value)
-    if text[-1:] in "zZ" and text:  # Python 3.10 and older do not read it
+    if text[-1:] in "zZ" and text:
         text = text[:-1] + "+00:00"
+    if sys.version_info < (3, 11):  # it reads no fraction but of 3 or 6 digits, and no offset without a colon
+        import re
+
+        text = re.sub(r"(:\d\d)[.,](\d+)", lambda found: "%s.%s" % (found[1], found[2][:6].ljust(6, "0")), text)
+        text = re.sub(r"(:\d\d(?:\.\d+)?[+-]\d\d)(\d\d)$", r"\1:\2", text)
     return cls.fromisoformat(text)
 
 

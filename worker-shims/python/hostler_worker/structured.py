@@ -5,7 +5,7 @@ import sys
 from .convert import Mismatch, annotations_of
 
 
-def converter(cls, builder):
+def converter(cls, builder, args=()):
     if hasattr(cls, "model_validate") or hasattr(cls, "__pydantic_validator__"):
         from . import models
 
@@ -23,7 +23,7 @@ def converter(cls, builder):
     if hasattr(cls, "__attrs_attrs__"):
         return _attrs(cls, builder)
     if hasattr(cls, "__struct_fields__") and "msgspec" in sys.modules:
-        return _struct(cls)
+        return _struct(cls[args] if args else cls)
     if issubclass(cls, dict) and hasattr(cls, "__total__"):
         return _typed_dict(cls, builder)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -32,11 +32,36 @@ def converter(cls, builder):
 
 
 def hints_of(cls, builder):
-    """Converters by field, of the class and those it is made from."""
-    found = {}
+    """Converters by field, of the class and those it is made from, whose annotations mean what they mean where those stand."""
+    found, bounds = {}, _bounds(cls, builder.bound)
+    if hasattr(cls, "__total__"):  # a typed dictionary has the annotations of those that it is made from
+        builder = builder.within(builder.namespace, {key: value for bound in reversed(bounds.values()) for key, value in bound.items()})
     for base in reversed(cls.__mro__):
-        for name, hint in (annotations_of(base) if base.__dict__ is not object.__dict__ else {}).items():
-            found[name] = builder.build(hint)
+        annotations = annotations_of(base) if base.__dict__ is not object.__dict__ else {}
+        own = builder if base is cls else builder.within(namespace_of(base, builder.namespace), bounds.get(base))
+        for name, hint in annotations.items():
+            found[name] = own.build(hint)
+    return found
+
+
+def namespace_of(cls, usual):
+    return getattr(sys.modules.get(cls.__module__), "__dict__", usual)
+
+
+def bound_by(cls, args):
+    """What the parameters of a generic class stand for."""
+    return dict(zip(getattr(cls, "__parameters__", ()) or getattr(cls, "__type_params__", ()), args))
+
+
+def _bounds(cls, bound, found=None):
+    """For each base, what its type parameters stand for: `class Dates(Box[date])`."""
+    found = {} if found is None else found
+    found.setdefault(cls, bound)
+    for base in getattr(cls, "__orig_bases__", ()):
+        origin, args = getattr(base, "__origin__", base), getattr(base, "__args__", ())
+        if isinstance(origin, type) and origin not in found:
+            given = tuple(bound.get(arg, arg) if type(arg).__name__ == "TypeVar" else arg for arg in args)
+            _bounds(origin, bound_by(origin, given), found)
     return found
 
 
@@ -104,12 +129,13 @@ def _attrs(cls, builder):
 
 def _struct(cls):
     msgspec = sys.modules["msgspec"]
+    name = getattr(cls, "__name__", str(cls))
 
     def convert(value, path):
         try:
             return msgspec.convert(value, type=cls)
         except msgspec.ValidationError as error:
-            raise Mismatch(path, "%s (%s)" % (cls.__name__, error), value) from None
+            raise Mismatch(path, "%s (%s)" % (name, error), value) from None
 
     return convert
 

@@ -18,16 +18,24 @@ if hasattr(sys.modules["types"] if "types" in sys.modules else None, "UnionType"
 
 
 class Builder:
-    """Builds within one namespace, the globals where the annotation was written."""
+    """Builds within one namespace, the globals where the annotation was written. `bound` is what type parameters stand for. With
+    `checks`, values of plain types are checked, too: in a union they decide which member is meant."""
 
-    def __init__(self, namespace, made=None):
+    def __init__(self, namespace, made=None, bound=None, checks=False):
         self.namespace = namespace
         self.made = {} if made is None else made  # classes begun or done: a class may contain itself
+        self.bound = bound or {}
+        self.checks = checks
+
+    def within(self, namespace, bound=None):
+        return Builder(namespace, self.made, bound, self.checks)
 
     def build(self, hint):
         hint = self.resolve(hint)
         if hint is None or hint is typing.Any:
             return None
+        if type(hint) is typing.TypeVar or type(hint).__name__ == "TypeVar":
+            return self.build(self.bound.get(hint)) if self.bound.get(hint) is not hint else None
         origin = typing.get_origin(hint)
         if origin is not None:
             return self._once(hint, lambda: self._generic(hint, origin, typing.get_args(hint)))
@@ -37,17 +45,20 @@ class Builder:
             return _adapted(hint)
         if hasattr(hint, "__value__"):  # type X = ...
             return self._once(hint, lambda: self.build(hint.__value__))
-        if not isinstance(hint, type) or hint in _EXACT:
+        if not isinstance(hint, type):
             return None
+        if hint in _EXACT:
+            return exactly(hint) if self.checks else None
         return self._class(hint)
 
     def _once(self, hint, build):
         """Built once; inside itself (an alias may mention itself) it is stood in for."""
         try:
-            key = (id(self.namespace), hint)
+            # `A | B` equals `B | A`, and means another order.
+            key = (id(self.namespace), hint, str(hint), self.checks, *self.bound.values())
             if key in self.made:
                 return self.made[key]
-        except TypeError:  # notes that cannot be hashed
+        except Exception:  # notes that cannot be hashed or shown
             return build()
         self.made[key] = lambda value, path: done(value, path) if done is not None else value
         done = build()
@@ -58,8 +69,11 @@ class Builder:
         text = getattr(hint, "__forward_arg__", hint)
         if not isinstance(text, str):
             return hint
+        # A typed dictionary that is made from one of another file says whose names it means.
+        module = getattr(hint, "__forward_module__", None)
+        namespace = getattr(sys.modules.get(module, module), "__dict__", self.namespace) if module is not None else self.namespace
         try:
-            return self.resolve(eval(text, self.namespace))
+            return self.resolve(eval(text, namespace))
         except Exception:
             return None  # a name for type checkers only, or newer syntax than this Python has
 
@@ -71,11 +85,11 @@ class Builder:
         if any(getattr(note, "__name__", type(note).__name__) == "_OnErrorOmit" for arg in args for note in getattr(arg, "__metadata__", ())):
             return _adapted(hint)  # the container leaves such items out
         if origin in _UNION:
-            return self._union(args)
+            return self._of_pydantic(hint) or self._union(args)
         if origin is typing.Literal:
             return _literal(args)
         if not isinstance(origin, type):
-            return self.build(origin) if hasattr(origin, "__value__") else None
+            return self._alias(origin, args) if hasattr(origin, "__value__") else None
         if hint is typing.Tuple:  # alone it looks like the empty one
             return containers.of_items(self, (), tuple)
         if origin is tuple:
@@ -90,7 +104,35 @@ class Builder:
             return scalars.pattern_of_bytes
         if containers.is_deque(origin):
             return containers.of_items(self, args, origin)
-        return self._class(origin)
+        return self._class(origin, self._arguments(args))
+
+    def _alias(self, alias, args):
+        """`type Pair[T] = tuple[T, T]`"""
+        bound = dict(zip(getattr(alias, "__type_params__", ()), self._arguments(args)))
+        return Builder(self.namespace, self.made, bound, self.checks).build(alias.__value__)
+
+    def _arguments(self, args):
+        """The arguments of a generic class, with what the type parameters in them stand for."""
+        return tuple(self.substituted(self.resolve(arg)) for arg in args)
+
+    def substituted(self, hint):
+        parameters = getattr(hint, "__parameters__", ())
+        if not self.bound or isinstance(hint, type) and not hasattr(hint, "__origin__"):
+            return hint
+        if type(hint).__name__ == "TypeVar":
+            return self.bound.get(hint, hint)
+        try:
+            return hint[tuple(self.bound.get(one, one) for one in parameters)] if parameters else hint
+        except TypeError:
+            return hint
+
+    def _of_pydantic(self, hint):
+        """A union as pydantic converts it, where the file has imported that: it chooses by how well each member fits."""
+        if "pydantic" not in sys.modules or _is_optional(hint) or self.bound:
+            return None
+        from . import models
+
+        return models.union(hint, self.namespace)
 
     def _annotated(self, hint):
         """Notes are for readers, except those that pydantic makes part of the type."""
@@ -111,9 +153,13 @@ class Builder:
 
         return structured.hints_of(inner[0], self)
 
-    def _class(self, cls):
-        if cls in self.made:
-            return self.made[cls]
+    def _class(self, cls, args=()):
+        key = (cls, self.checks, *args)
+        try:
+            if key in self.made:
+                return self.made[key]
+        except TypeError:
+            args, key = (), (cls, self.checks)
         known = scalars.converter(cls)
         if known is None and (cls in (set, frozenset, tuple) or containers.is_deque(cls)):
             known = containers.of_items(self, (), cls)
@@ -122,31 +168,35 @@ class Builder:
         if known is not None:
             return known
         # Stands in for the class inside itself until it is built.
-        self.made[cls] = lambda value, path: done(value, path) if done is not None else value
-        done = self._structured(cls)
-        self.made[cls] = done
+        self.made[key] = lambda value, path: done(value, path) if done is not None else value
+        done = self._structured(cls, args)
+        self.made[key] = done
         return done
 
-    def _structured(self, cls):
+    def _structured(self, cls, args):
         from . import structured
 
-        namespace = getattr(sys.modules.get(cls.__module__), "__dict__", self.namespace)
-        return structured.converter(cls, Builder(namespace, self.made))
+        return structured.converter(cls, self.within(structured.namespace_of(cls, self.namespace), structured.bound_by(cls, args)), args)
 
     def _union(self, args):
-        args = [self.resolve(arg) for arg in args]
+        args = sorted((self.resolve(arg) for arg in args), key=_rank)
         exact = frozenset(arg for arg in args if isinstance(arg, type) and arg in _EXACT)
-        built = [(arg, self.build(arg)) for arg in args if arg is not None]
-        if any(convert is None and arg not in exact and not _is_plain_generic(arg) for arg, convert in built):
-            return None  # one member takes anything
-        others = [(convert or _exactly(typing.get_origin(arg))) for arg, convert in built if arg not in exact]
-        if not others:
+        if all(arg in exact for arg in args):
             return None  # all plain: the host has checked them against the schema
+        is_optional = exact == {_NONE} and len(args) == 2
+        builder = self if is_optional or self.checks else Builder(self.namespace, self.made, self.bound, True)
+        built = [(arg, builder.build(arg)) for arg in args if arg not in exact]
+        if any(convert is None and not _is_plain_generic(arg) for arg, convert in built):
+            return None  # one member takes anything
+        others = [convert or exactly(typing.get_origin(arg)) for arg, convert in built]
         optional = exact == {_NONE} and len(others) == 1
+        takes_float = any(arg is float for arg in args)
 
         def convert(value, path):
             if type(value) in exact:
                 return value
+            if takes_float and type(value) in (int, float):
+                return float(value)
             if optional:
                 return others[0](value, path)
             expected = [_EXACT[kind] for kind in exact]
@@ -158,6 +208,18 @@ class Builder:
             raise Mismatch(path, " or ".join(part for part in expected if part), value)
 
         return convert
+
+
+def _rank(arg):
+    """Members that JSON has, or that are narrower than another one, are tried first."""
+    if typing.get_origin(arg) is list:
+        return 0
+    return 2 if getattr(arg, "__name__", "") == "datetime" else 1
+
+
+def _is_optional(hint):
+    args = typing.get_args(hint)
+    return len(args) == 2 and _NONE in args
 
 
 def _is_of_pydantic(hint):
@@ -174,8 +236,10 @@ def _is_plain_generic(hint):
     return typing.get_origin(hint) in (list, dict)
 
 
-def _exactly(kind):
+def exactly(kind):
     def convert(value, path):
+        if kind is int and type(value) is float and value.is_integer():
+            return int(value)
         if type(value) is not kind:
             raise Mismatch(path, _EXACT[kind], value)
         return value

@@ -1,9 +1,11 @@
 """Arguments arrive as the annotated types."""
 
 import sys
+import textwrap
 import unittest
 
 from harness import ShimTest
+from test_loading import NEWER
 
 TYPES = """
     %s
@@ -108,6 +110,131 @@ class Conversion(ShimTest):
 
     def test_annotations_as_text(self):
         self.check("from __future__ import annotations", True)
+
+    def test_a_union_takes_the_member_that_fits(self):
+        source = """
+            import enum, typing
+            from collections.abc import Mapping, Sequence
+            from dataclasses import dataclass
+            from datetime import date, datetime, timedelta
+            from decimal import Decimal
+            from typing import Annotated, Dict, List, NamedTuple, NewType, Optional, Set, Tuple, TypedDict, Union
+            class Level(enum.IntEnum):
+                LOW = 1
+                HIGH = 2
+            @dataclass
+            class Number:
+                value: int
+                more: Optional[List[int]] = None
+            @dataclass
+            class Text:
+                value: str
+            @dataclass
+            class Texts:
+                value: List[str]
+            class Pair(NamedTuple):
+                a: int
+                b: int = 0
+            Id = NewType("Id", int)
+        """
+        cases = [
+            ("Union[Number, Text, Texts]", {"value": "x"}, "Text(value='x')"),
+            ("Union[Number, Text, Texts]", {"value": ["x"]}, "Texts(value=['x'])"),
+            ("Union[Number, Text]", {"value": 2.0, "more": [3.0]}, "Number(value=2, more=[3])"),
+            ("List[Union[Number, Text]]", [{"value": "a"}, {"value": 1}], "[Text(value='a'), Number(value=1, more=None)]"),
+            ("Union[Annotated[int, 'whole'], date]", "2026-01-02", "datetime.date(2026, 1, 2)"),
+            ("Union[Id, date]", "2026-01-02", "datetime.date(2026, 1, 2)"),
+            ("Union[Id, Number]", {"value": 1}, "Number(value=1, more=None)"),
+            ("Union[Sequence[str], Mapping[str, int], date]", "2026-01-02", "datetime.date(2026, 1, 2)"),
+            ("Union[Sequence[str], Mapping[str, int], date]", {"a": 1}, "{'a': 1}"),
+            ("Union[Sequence, date]", ["a"], "['a']"),
+            ("Union[datetime, date]", "2026-01-02", "datetime.date(2026, 1, 2)"),
+            ("Union[datetime, date]", "2026-01-02T03:04:05", "datetime.datetime(2026, 1, 2, 3, 4, 5)"),
+            ("Union[timedelta, float]", 5, "5.0"),
+            ("Union[Decimal, float, None]", 1.5, "1.5"),
+            ("Union[Set[int], List[int]]", [1, 1], "[1, 1]"),
+            ("Union[Tuple[int, int], List[str]]", ["a", "b"], "['a', 'b']"),
+            ("Union[Tuple[int, int], List[str]]", [1, 2], "(1, 2)"),
+            ("Union[Pair, str]", [1.0], "Pair(a=1, b=0)"),
+            ("Union[bool, Number]", True, "True"),
+            ("Dict[Id, int]", {"7": 1}, "{7: 1}"),
+            ("Dict[Annotated[int, 'x'], int]", {"7": 1}, "{7: 1}"),
+            ("Dict[Optional[int], int]", {"7": 1}, "{7: 1}"),
+            ("Dict[Level, int]", {"2": 1}, "{<Level.HIGH: 2>: 1}"),
+        ]
+        lines = ["def f%d(x: %s): return repr(x)" % (n, hint) for n, (hint, _, _) in enumerate(cases)]
+        ordered = ["def both(a: Union[Number, Text, Dict[str, int]], b: Union[Dict[str, int], Number]): return repr([a, b])"]
+        worker = self.worker("\n".join([textwrap.dedent(source), *lines, *ordered]))
+        for n, (hint, value, expected) in enumerate(cases):
+            with self.subTest(hint, value=value):
+                self.assertEqual(worker.call("f%d" % n, {"x": value}).get("result"), expected)
+        self.assertEqual(worker.call("both", {"a": {"value": 1}, "b": {"value": 1}})["result"], "[Number(value=1, more=None), {'value': 1}]")
+        self.fault(worker.call("f4", {"x": "soon"}), -32602, "x: expected ")
+        self.fault(worker.call("f0", {"x": {"value": [1]}}), -32602, "x: expected ")
+
+    def test_generic_classes_hold_what_they_are_given(self):
+        self.file("""
+            from __future__ import annotations
+            from dataclasses import dataclass
+            from datetime import date as day
+            from typing import TypedDict
+            @dataclass
+            class Dated:
+                on: day
+            class Named(TypedDict):
+                on: day
+        """, "dated.py")
+        worker = self.worker("""
+            from dataclasses import dataclass
+            from datetime import date
+            from typing import Dict, Generic, List, NamedTuple, Optional, TypedDict, TypeVar
+            from dated import Dated, Named
+            T = TypeVar("T")
+            K = TypeVar("K")
+            @dataclass
+            class Box(Generic[T]):
+                item: T
+                others: Optional[List[T]] = None
+            @dataclass
+            class Shelf(Generic[K, T]):
+                box: Box[T]
+                label: K
+            @dataclass
+            class Dates(Box[date]):
+                count: int = 0
+            @dataclass
+            class More(Dated):
+                text: str = ""
+            class Longer(Named):
+                text: str
+            def box(x: Box[date]): return repr(x)
+            def shelf(x: Shelf[str, Box[date]]): return repr(x)
+            def dates(x: Dates): return repr(x)
+            def more(x: More): return repr(x)
+            def longer(x: Longer): return repr(x)
+            def plain(x: Box): return repr(x)
+            def several(x: Dict[str, Box[date]], y: Box[int]): return repr([x, y])
+        """)
+        for name, value, expected in (
+            ("box", {"item": "2026-01-02", "others": ["2026-01-03"]}, "Box(item=datetime.date(2026, 1, 2), others=[datetime.date(2026, 1, 3)])"),
+            ("shelf", {"box": {"item": {"item": "2026-01-02"}}, "label": "a"},
+             "Shelf(box=Box(item=Box(item=datetime.date(2026, 1, 2), others=None), others=None), label='a')"),
+            ("dates", {"item": "2026-01-02"}, "Dates(item=datetime.date(2026, 1, 2), others=None, count=0)"),
+            ("more", {"on": "2026-01-02"}, "More(on=datetime.date(2026, 1, 2), text='')"),
+            ("longer", {"on": "2026-01-02", "text": "a"}, "{'on': datetime.date(2026, 1, 2), 'text': 'a'}"),
+            ("plain", {"item": "2026-01-02"}, "Box(item='2026-01-02', others=None)"),
+        ):
+            with self.subTest(name):
+                self.assertEqual(worker.call(name, {"x": value}).get("result"), expected)
+        self.assertEqual(worker.call("several", {"x": {"a": {"item": "2026-01-02"}}, "y": {"item": 1}})["result"],
+                         "[{'a': Box(item=datetime.date(2026, 1, 2), others=None)}, Box(item=1, others=None)]")
+
+    @unittest.skipUnless(NEWER, "type parameters are newer than this Python")
+    def test_aliases_with_type_parameters(self):
+        worker = self.worker("from datetime import date\ntype Pair[T] = tuple[T, T]\ntype Rows[T] = list[Pair[T]]\n"
+                             "def f(x: Rows[date], y: Pair[int]): return repr([x, y])\n")
+        self.assertEqual(worker.call("f", {"x": [["2026-01-02", "2026-01-03"]], "y": [1, 2]})["result"],
+                         "[[(datetime.date(2026, 1, 2), datetime.date(2026, 1, 3))], (1, 2)]")
 
     def test_parameters_of_all_kinds(self):
         worker = self.worker("""
