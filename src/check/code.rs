@@ -146,7 +146,13 @@ impl<'a> Walk<'_, 'a> {
             ("hostler.secret", Some(argument @ Expr::StringLiteral(secret))) => {
                 self.secret(secret.value.to_str(), argument);
             }
-            ("os.getenv" | "os.environ.get", Some(argument)) => self.variable(argument, true),
+            ("os.getenv" | "os.environ.get", Some(argument)) => {
+                // A secret without a default is needed in most cases.
+                let is_needed = call.arguments.args.len() == 1
+                    && call.arguments.keywords.is_empty()
+                    && argument.as_string_literal_expr().is_some_and(|name| is_secret_name(name.value.to_str()));
+                self.variable(argument, !is_needed);
+            }
             ("input", _) if !self.is_conditional => {
                 let message = "`input` raises EOFError in a worker, whose standard input is empty";
                 let fix = "take the value as an argument of the tool";
@@ -166,10 +172,13 @@ impl<'a> Walk<'_, 'a> {
             return;
         }
         let message = format!("a worker does not inherit the environment variable {name}");
-        let fix = if is_declared || is_secret_name(name) {
-            declare_it(self.subject, name)
-        } else {
-            format!("read it from hostler.config, or add `pass_env = [\"{name}\"]` to hostler.toml")
+        let passed = format!("`pass_env = [\"{name}\"]` under [tool.{}] in hostler.toml", self.subject.file.pack);
+        let fix = match (is_declared, is_secret_name(name)) {
+            (true, _) => declare_it(self.subject, name),
+            (false, true) => {
+                format!("{}; or leave the file as it is, and write {passed}", declare_it(self.subject, name))
+            }
+            (false, false) => format!("read it from hostler.config, or write {passed}"),
         };
         self.findings.push(Finding::new(&rule::ENVIRONMENT_READ, bytes_of(argument), message, fix));
     }
@@ -245,6 +254,9 @@ fn hostler_names() -> impl Iterator<Item = &'static str> {
 /// How to declare a secret in the file's header.
 fn declaring(subject: &Subject<'_>, name: &str) -> String {
     match &subject.file.header {
+        Some(header) if header.dependencies_from.is_some() => {
+            format!("write `secrets = [\"{name}\"]` under [tool.{}] in hostler.toml", subject.file.pack)
+        }
         Some(header) => format!("in the header, {}", header.declaring_secret(name)),
         None => format!("give the file a header with `secrets = [\"{name}\"]` under [tool.hostler]"),
     }

@@ -9,7 +9,7 @@ use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
 
 use super::report::bytes_of;
-use super::{FileReport, Finding, Rule, Surroundings, Text, code, imports, interpreters, rule};
+use super::{FileReport, Finding, Rule, Surroundings, Text, code, imports, interpreters, program, rule};
 use crate::config::EffectiveTool;
 use crate::config::origin::Diagnosis;
 use crate::discovery::{
@@ -65,6 +65,7 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
         if has_valid_header {
             imports::check(&subject, &imported, surroundings, &mut findings);
         }
+        program::check(&subject, &mut findings);
         interpreters::check(&subject, &surroundings.interpreters, &mut findings);
     }
     FileReport { path: file.path.clone(), text, findings }

@@ -9,8 +9,8 @@ use super::file::Subject;
 use super::report::bytes_of;
 use super::rule::Level;
 use super::{Finding, Surroundings, rule};
-use crate::discovery::{is_behind_the_scenes, is_standard};
-use crate::pep723::{brings, distribution_of, is_well_known, package_of};
+use crate::discovery::{ToolFile, is_behind_the_scenes, is_standard, own_package};
+use crate::pep723::{brings, package_of, requirement_for};
 
 /// Checks the modules that a file imports unconditionally. An error only where it is certain that the module is missing.
 pub(super) fn check(
@@ -27,8 +27,13 @@ pub(super) fn check(
     folders
         .extend(subject.settings.env.get("PYTHONPATH").into_iter().flat_map(|path| std::env::split_paths(&path.value)));
     folders.push(folder.to_owned());
+    let own = own_package(&subject.file.path);
+    let own = own.as_deref().and_then(|own| own.split('.').next());
     let is_neighbour = |module: &str| {
-        folders.iter().any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
+        own == Some(module)
+            || folders
+                .iter()
+                .any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
     };
     let is_provided = |module: &str| {
         is_standard(module)
@@ -46,10 +51,13 @@ pub(super) fn check(
     let installed = (surroundings.installed)(&surroundings.config, subject.file);
     let extends_path = ["sys.path", "addsitedir"].iter().any(|word| subject.text.source.contains(word));
     let is_certain = !extends_path && (installed.is_some() || declared.is_empty());
-    for (module, name) in unknown {
-        if installed.as_ref().is_some_and(|modules| modules.contains(module)) {
-            continue;
-        }
+    let is_missing = |module: &str| installed.as_ref().is_none_or(|modules| !modules.contains(module));
+    let missing: Vec<_> = unknown.into_iter().filter(|(module, _)| is_missing(module)).collect();
+    let Some(header) = header else {
+        findings.extend(none_declared(subject.file, &missing, is_certain));
+        return;
+    };
+    for (module, name) in missing {
         let (message, also) = if is_certain {
             (format!("nothing provides the module `{module}`"), "")
         } else {
@@ -58,24 +66,50 @@ pub(super) fn check(
             (format!("nothing is known to provide the module `{module}`"), also)
         };
         let level = if is_certain { Level::Error } else { Level::Warning };
-        let declared_by = header.and_then(|header| header.dependencies_from.as_deref());
-        let fix = declare(module, header.is_some(), declared_by) + also;
+        let package = declared_as(module, &subject.file.imports);
+        let place =
+            header.dependencies_from.as_deref().map_or("in the header".to_owned(), |place| format!("({place})"));
+        let fix = format!("add {package} to `dependencies` {place}{also}");
         findings.push(Finding { level, ..Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(*name), message, fix) });
     }
 }
 
-/// A package is only named where it is well known: a misspelt name must not lead to an unknown package.
-fn declare(module: &str, has_header: bool, declared_by: Option<&str>) -> String {
-    let package = match distribution_of(module) {
-        Some(package) => format!("\"{package}\""),
-        None if is_well_known(module) => format!("\"{module}\""),
-        None => format!("the package that provides `{module}`"),
+/// All that a file without a header imports, with what to write for it.
+fn none_declared(file: &ToolFile, missing: &[(&str, &&Identifier)], is_certain: bool) -> Option<Finding> {
+    let (_, first) = missing.first()?;
+    let modules: Vec<String> = missing.iter().map(|(module, _)| format!("`{module}`")).collect();
+    let packages: Vec<&str> = missing.iter().filter_map(|(module, _)| requirement_for(module, &file.imports)).collect();
+    let is_brought = |package: &&&str| {
+        packages.iter().any(|other| other != *package && brings(package_of(other), package_of(package)))
     };
-    if let Some(place) = declared_by {
-        return format!("add {package} to `dependencies` ({place})");
+    let mut listed: Vec<String> =
+        packages.iter().filter(|package| !is_brought(package)).map(|it| format!("\"{it}\"")).collect();
+    let unnamed =
+        missing.iter().map(|(module, _)| *module).filter(|module| requirement_for(module, &file.imports).is_none());
+    let unnamed: Vec<String> = unnamed.map(|module| format!("`{module}`")).collect();
+    if !unnamed.is_empty() {
+        listed.push("…".to_owned());
     }
-    if has_header {
-        return format!("add {package} to `dependencies` in the header");
+    let (level, verb) = if is_certain { (Level::Error, "provides") } else { (Level::Warning, "is known to provide") };
+    let message =
+        format!("nothing {verb} the module{} {}", if modules.len() == 1 { "" } else { "s" }, modules.join(", "));
+    let with = if unnamed.is_empty() {
+        String::new()
+    } else {
+        format!(", with the packages that provide {}", unnamed.join(", "))
+    };
+    let fix = format!(
+        "write `dependencies = [{}]`{with} under [tool.{}] in hostler.toml, or in a header of the file",
+        listed.join(", "),
+        file.pack
+    );
+    Some(Finding { level, ..Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(**first), message, fix) })
+}
+
+/// A package is only named where it is well known: a misspelt name must not lead to an unknown package.
+fn declared_as(module: &str, imports: &[String]) -> String {
+    match requirement_for(module, imports) {
+        Some(package) => format!("\"{package}\""),
+        None => format!("the package that provides `{module}`"),
     }
-    format!("give the file a header with {package} in `dependencies`")
 }

@@ -8,6 +8,7 @@ mod file;
 mod folders;
 mod imports;
 mod interpreters;
+mod program;
 mod report;
 mod rule;
 mod settings;

@@ -134,6 +134,53 @@ fn imports_under_a_condition_need_no_package() {
 }
 
 #[test]
+fn a_file_without_a_header_is_told_all_that_it_needs_at_once() {
+    let findings = findings_of(
+        &format!(
+            "import yaml\nimport fastmcp\nimport starlette\nimport mine\nfrom mcp.server.fastmcp import FastMCP\n{WELL}"
+        ),
+        |_, _| None,
+    );
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!(finding.rule.name, "undeclared-import");
+    assert!(finding.fix.starts_with("write `dependencies = [\"pyyaml\", \"fastmcp\", …]`"), "{}", finding.fix);
+    assert!(finding.fix.contains("under [tool.one] in hostler.toml"), "{}", finding.fix);
+    let old = findings_of(&format!("from mcp.server.fastmcp import FastMCP\n{WELL}"), |_, _| None);
+    assert!(old[0].fix.contains("[\"mcp<2\"]"), "{}", old[0].fix);
+    let new = findings_of(&format!("from mcp.server.mcpserver import MCPServer\n{WELL}"), |_, _| None);
+    assert!(new[0].fix.contains("[\"mcp\"]"), "{}", new[0].fix);
+}
+
+#[test]
+fn a_file_may_import_its_own_package() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("shop");
+    std::fs::create_dir(&package).unwrap();
+    std::fs::write(package.join("__init__.py"), "").unwrap();
+    std::fs::write(package.join("units.py"), "unit = 1\n").unwrap();
+    std::fs::write(package.join("one.py"), format!("from shop.units import unit\nfrom . import units\n{WELL}"))
+        .unwrap();
+    assert_eq!(rules_of(&package), []);
+    let config = Config::load(&ConfigOptions::default(), folder.path()).unwrap();
+    let report = check(&[package.clone()], &[], &surroundings(config, |_, _| None));
+    let names: Vec<_> = report.files.iter().map(|file| file.path.file_name().unwrap().to_owned()).collect();
+    assert!(!names.iter().any(|name| name == "units.py"), "{names:?}: it is a helper");
+}
+
+#[test]
+fn a_secret_that_is_read_from_the_environment_is_missed() {
+    for (read, expected) in [
+        ("os.getenv(\"WEATHER_API_KEY\")", vec!["environment-read"]),
+        ("os.environ.get(\"WEATHER_API_KEY\")", vec!["environment-read"]),
+        ("os.getenv(\"WEATHER_API_KEY\", \"\")", vec![]),
+        ("os.getenv(\"DEBUG\")", vec![]),
+        ("os.environ.get(\"PATH\")", vec![]),
+    ] {
+        assert_eq!(rules_of_text(&format!("import os\nkey = {read}\n{WELL}")), expected, "{read}");
+    }
+}
+
+#[test]
 fn an_undeclared_import_is_an_error_only_where_that_is_certain() {
     let finding = |dependencies: &str, code: &str, installed| {
         let text = format!("# /// script\n# dependencies = {dependencies}\n# ///\n{code}\n\n{WELL}");

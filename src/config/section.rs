@@ -146,7 +146,7 @@ impl<'a> Section<'a> {
     ) -> Vec<Setting<T>> {
         self.known.borrow_mut().push(key);
         let mut taken = Vec::new();
-        for entry in self.entries().filter(|entry| entry.key == key) {
+        for entry in self.entries().filter(|entry| entry.key == key && !self.is_of_a_pack(entry)) {
             match read(entry.value) {
                 Ok(value) => taken.push(Setting { value, origin: entry.origin() }),
                 Err(Diagnosis { what, fix }) => self.report(&entry, what, fix),
@@ -168,8 +168,13 @@ impl<'a> Section<'a> {
             self.entries().filter(|entry| entry.value.is_table()).map(|entry| entry.key).collect();
         names.sort_unstable();
         names.dedup();
-        names.retain(|name| !known.contains(name));
+        names.retain(|name| !known.contains(name) || !TABLE_KEYS.contains(name));
         names.into_iter().map(|name| (name, self.subsection(name))).collect()
+    }
+
+    /// Whether an entry of `[tool]` is the table of a pack that has the name of a key: `[tool.secrets]` for `secrets.py`.
+    fn is_of_a_pack(&self, entry: &Entry<'_>) -> bool {
+        self.prefix == "tool" && !entry.source.is_header && entry.value.is_table() && !TABLE_KEYS.contains(&entry.key)
     }
 
     fn subsection(&self, key: &str) -> Section<'a> {

@@ -393,3 +393,14 @@ fn a_project_cannot_have_less_audited() {
     assert_eq!(read("", keep).unwrap().keep(), read("", "").unwrap().keep(), "it is not the project's");
     assert_eq!(read(keep, "").unwrap().keep().time, Duration::from_hours(1));
 }
+
+#[test]
+fn a_pack_may_have_the_name_of_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hostler.toml");
+    std::fs::write(&path, "[tool]\ntimeout = 7\n[tool.task]\ntimeout = 5\n[tool.secrets]\ntags = [\"x\"]\n").unwrap();
+    let wanted = ConfigOptions { config: Some(path), ..ConfigOptions::default() };
+    let config = Config::load(&wanted, folder.path()).unwrap();
+    let timeout = |pack: &str| config.tool(pack, None, false).timeout.value;
+    assert_eq!((timeout("task"), timeout("secrets")), (Duration::from_secs(5), Duration::from_secs(7)));
+}

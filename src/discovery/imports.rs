@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::{Kind, ToolFile, read_file};
 use crate::config::section::is_typo_of;
-use crate::pep723::{is_well_known, modules_of, package_of};
+use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
 
 /// Removes helpers from the list and adds them to the files that they belong to.
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
@@ -89,9 +89,11 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
     let dependencies: Vec<String> =
         file.header.iter().flat_map(|header| &header.dependencies).map(|dependency| module_of(dependency)).collect();
     let is_installed = |module: &str| is_standard(module) || dependencies.iter().any(|name| name == module);
+    let own = own_package(&file.path);
     let mut found: Vec<PathBuf> = Vec::new();
     for import in &file.imports {
-        let mut parts = import.split('.');
+        let within_own = own.as_deref().and_then(|own| import.strip_prefix(own)?.strip_prefix('.'));
+        let mut parts = within_own.unwrap_or(import).split('.');
         let Some(first) = parts.next().filter(|first| !first.is_empty() && !is_installed(&first.to_lowercase())) else {
             continue;
         };
@@ -105,6 +107,20 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
     }
     found
 }
+
+/// The package that a file is part of: the names of the folders around it, as far up as they have an `__init__.py`. The worker finds
+/// the file's neighbours by it, too.
+pub fn own_package(path: &Path) -> Option<String> {
+    let folders =
+        path.ancestors().skip(1).take(DEEPEST_PACKAGE).take_while(|folder| folder.join("__init__.py").is_file());
+    let mut names: Vec<&str> =
+        folders.map_while(|folder| folder.file_name()?.to_str().filter(|it| is_identifier(it))).collect();
+    names.reverse();
+    (!names.is_empty()).then(|| names.join("."))
+}
+
+/// Folders further up are not looked at.
+const DEEPEST_PACKAGE: usize = 16;
 
 /// The module that a requirement most likely installs.
 fn module_of(requirement: &str) -> String {

@@ -29,7 +29,7 @@ use crate::pep723::Metadata;
 pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
-pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of};
+pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of, own_package};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 pub use python::{

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Missing};
-use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
+use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, is_well_known, oldest_minor, package_of, requirement_for};
 use crate::registry::{FileEntry, Registry, Tool};
 use crate::secrets::why_missing;
 
@@ -103,6 +103,7 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
 /// How to write a line into a file's header, or how to begin one with it.
 fn in_header(header: Option<&Metadata>, known: impl Fn(&Metadata) -> String, lines: &str, count: &str) -> String {
     match header {
+        Some(header) if header.dependencies_from.is_some() => known(header),
         Some(header) => format!("in the header, {}", known(header)),
         None => format!("begin the file with a header, the {count} lines `# /// script`, {lines} and `# ///`"),
     }
@@ -116,6 +117,9 @@ fn declaration(name: &str, entry: &FileEntry) -> String {
              [tool.{}] in hostler.toml",
             entry.file.pack
         );
+    }
+    if entry.file.header.as_ref().is_some_and(|header| header.dependencies_from.is_some()) {
+        return format!("write `secrets = [\"{name}\"]` under [tool.{}] in hostler.toml", entry.file.pack);
     }
     let lines = format!("`# [tool.hostler]`, `# secrets = [\"{name}\"]`");
     in_header(entry.file.header.as_ref(), |header| header.declaring_secret(name), &lines, "four")
@@ -176,19 +180,27 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
              `requires-python` in the header to a version that has it"
         ));
     }
-    let declared = file.header.iter().flat_map(|header| &header.dependencies);
-    if declared.into_iter().any(|spec| brings(package_of(spec), top)) {
-        return None;
+    let mut declared = file.header.iter().flat_map(|header| &header.dependencies);
+    let known = requirement_for(top, &file.imports);
+    if declared.any(|spec| brings(package_of(spec), top)) {
+        let older = known.filter(|known| module != top && known.contains('<'))?;
+        return Some(format!("Its newest release has no `{module}`: declare \"{older}\""));
     }
-    let known = distribution_of(top);
     let package = known.unwrap_or(top);
     let lines = format!("`# dependencies = [\"{package}\"]`");
-    let how = in_header(file.header.as_ref(), |header| header.declaring(package), &lines, "three");
+    let how = match &file.header {
+        None => format!(
+            "{}; or write `dependencies = [\"{package}\"]` under [tool.{}] in hostler.toml",
+            in_header(None, |_| String::new(), &lines, "three"),
+            file.pack
+        ),
+        header => in_header(header.as_ref(), |header| header.declaring(package), &lines, "three"),
+    };
     // A misspelled name may be that of a malicious package.
     let question = did_you_mean(top, file).map(|question| capital(&question));
     Some(match (known, question) {
         (_, Some(question)) if is_well_known(top) => question,
-        (Some(_), _) => format!("`{top}` comes with the package \"{package}\": {how}"),
+        (Some(_), _) => format!("`{top}` comes with the package \"{}\": {how}", package_of(package)),
         (None, question) => format!(
             "{}If `{top}` is a package from the index, declare it: {how}. If it is yours, put {top}.py into {}",
             question.map(|question| question + " ").unwrap_or_default(),

@@ -94,11 +94,11 @@ const NAMESPACES: &[&str] =
 /// Packages that always install others, whose modules are part of how they are used.
 const NEEDED_BY: &[(&str, &[&str])] = &[
     ("agno", &["pydantic", "httpx"]),
-    ("fastapi", &["pydantic", "starlette"]),
-    ("fastmcp", &["mcp", "pydantic", "httpx"]),
+    ("fastapi", &["pydantic", "starlette", "anyio"]),
+    ("fastmcp", &["mcp", "pydantic", "httpx", "starlette", "uvicorn", "anyio"]),
     ("langchain", &["langchain_core", "langgraph", "pydantic"]),
     ("langchain-core", &["pydantic"]),
-    ("mcp", &["pydantic", "httpx", "starlette"]),
+    ("mcp", &["pydantic", "httpx", "starlette", "uvicorn", "anyio"]),
     ("openai-agents", &["openai", "pydantic"]),
     ("pydantic-ai", &["pydantic", "httpx"]),
     ("strands-agents", &["pydantic"]),
@@ -125,9 +125,22 @@ pub fn brings(package: &str, module: &str) -> bool {
 }
 
 /// The package that provides a module, where its name differs or is a namespace's.
-pub fn distribution_of(module: &str) -> Option<&'static str> {
+pub(super) fn distribution_of(module: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(_, modules)| modules.contains(&module)).map(|(name, _)| *name)
 }
+
+/// What to declare for a top-level module that a file imports like this: the package, in a release that has all of these modules.
+pub fn requirement_for(module: &str, imports: &[String]) -> Option<&'static str> {
+    let is_old = |import: &String| OLDER.iter().any(|old| import == old || import.starts_with(&format!("{old}.")));
+    match distribution_of(module) {
+        Some(package) => Some(package),
+        None if module == "mcp" && imports.iter().any(is_old) => Some("mcp<2"),
+        None => PACKAGES.iter().find(|(name, _)| *name == module).map(|(name, _)| *name),
+    }
+}
+
+/// Modules that the second release of the SDK of MCP no longer has, or has with other names in them.
+const OLDER: &[&str] = &["mcp.server.fastmcp", "mcp.server.Server", "mcp.server.lowlevel.Server"];
 
 /// The modules that a package provides, as far as is known.
 pub fn modules_of(package: &str) -> Vec<String> {

@@ -186,7 +186,7 @@ fn packages_and_their_modules() {
         assert!(super::brings(name, module), "{name} provides {module}");
     }
     assert!(!super::brings("httpx", "requests") && !super::brings("requests-oauthlib", "requests"));
-    assert_eq!(super::distribution_of("yaml"), Some("pyyaml"));
+    assert_eq!(super::requirement::distribution_of("yaml"), Some("pyyaml"));
     assert_eq!(super::modules_of("requests"), ["requests"]);
     assert!(super::is_well_known("requests") && super::is_well_known("cv2") && !super::is_well_known("helpers"));
 }
