@@ -51,6 +51,12 @@ pub(super) fn check(
     let installed = (surroundings.installed)(&surroundings.config, subject.file);
     let extends_path = ["sys.path", "addsitedir"].iter().any(|word| subject.text.source.contains(word));
     let is_certain = !extends_path && (installed.is_some() || declared.is_empty());
+    let (of_open_webui, unknown): (Vec<_>, Vec<_>) =
+        unknown.into_iter().partition(|(module, _)| *module == "open_webui");
+    findings.extend(of_open_webui.into_iter().map(|(module, name)| {
+        let message = format!("`{module}` is Open WebUI itself, which is not there");
+        Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(*name), message, "replace what the file uses of it")
+    }));
     let is_missing = |module: &str| installed.as_ref().is_none_or(|modules| !modules.contains(module));
     let missing: Vec<_> = unknown.into_iter().filter(|(module, _)| is_missing(module)).collect();
     let Some(header) = header else {

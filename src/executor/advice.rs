@@ -167,6 +167,9 @@ fn syntax_advice(source: &str, header: Option<&Metadata>) -> Option<String> {
     Some(format!("The file needs Python 3.{enough}: {how}, or avoid the newer syntax"))
 }
 
+/// The module that only Open WebUI has.
+const OPEN_WEBUI: &str = "open_webui";
+
 /// The advice for a missing module; `None` if the file declares its package or has the module beside it.
 pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     let folder = file.path.parent().unwrap_or(Path::new("."));
@@ -179,6 +182,9 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
             "`{top}` is in the standard library, but this Python version has no `{module}`: correct the name, or set \
              `requires-python` in the header to a version that has it"
         ));
+    }
+    if top == OPEN_WEBUI {
+        return Some(format!("`{top}` is Open WebUI itself: replace what the file uses of it"));
     }
     let mut declared = file.header.iter().flat_map(|header| &header.dependencies);
     let known = requirement_for(top, &file.imports);

@@ -234,8 +234,11 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_open_webui(self):
         """Its needs stand in its own frontmatter, and its settings are its valves."""
-        await self.served("webui_tools", names=("temperature", "forecast"),
+        await self.served("webui_tools", names=("temperature", "forecast", "report", "refuse", "page"),
+                          report=({"city": "Oslo"}, "Oslo: sun"), page=({"city": "Oslo"}, ["<b>Oslo</b>", "shown"]),
                           temperature=({"city": "Oslo"}, "20 F in Oslo"), forecast=({"city": "Oslo"}, "Oslo for user: sun"))
+        async with self.connected() as session:
+            self.assertIn("no such city", (await session.call("webui_tools_refuse")).text)
 
 
 if __name__ == "__main__":

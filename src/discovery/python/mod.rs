@@ -36,7 +36,7 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
-use self::frameworks::{CLASS_RULE, LOW_LEVEL_RULE, frontmatter, idle_classes, low_level_tools};
+use self::frameworks::{CLASS_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools};
 use self::functions::describe;
 use self::module::Module;
 use self::program::{does_something, program};
@@ -216,7 +216,10 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             let (line, name) = (module.lines.of_node(&class.name), &class.name);
             let what = format!("no public functions; the methods of `{name}` are not served");
             let instance = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
-            let fix = if module.is_program {
+            let fix = if extends_open_webui(class) {
+                "it extends Open WebUI, and is no tool; the tools of Open WebUI are the methods of `class Tools`"
+                    .to_owned()
+            } else if module.is_program {
                 format!("to serve the file as one program, set `serve = \"main\"` in its header; or {instance}")
             } else {
                 instance

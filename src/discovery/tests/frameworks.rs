@@ -258,6 +258,23 @@ fn frontmatter_declares_packages() {
 }
 
 #[test]
+fn open_webui_has_what_its_tools_do_not_declare() {
+    let needs = |text: &str| file(text).header.map(|header| header.dependencies);
+    let class = "class Tools:\n    class Valves: ...\n    def f(self): ...\n";
+    let listed = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(
+        needs(&format!("import requests, os, unknown_thing\nfrom bs4.element import Tag\n{class}")),
+        listed(&["beautifulsoup4", "requests"])
+    );
+    let declared = format!("'''\ntitle: x\nrequirements: Requests>=2, six\n'''\nimport requests, pydantic\n{class}");
+    assert_eq!(needs(&declared), listed(&["Requests>=2", "six", "pydantic"]));
+    assert_eq!(needs(&format!("import os\n{class}")), None);
+    assert_eq!(needs("import requests\nclass Tools:\n    def f(self): ...\n"), None, "of somebody else");
+    let filter = file("class Filter:\n    def inlet(self, body): ...\n");
+    assert_eq!(filter.warnings[0].rule, "no-tools");
+}
+
+#[test]
 fn what_authors_guard_or_switch_off_stays_so() {
     for decorator in [
         "@t.function_tool(needs_approval=True)",

@@ -2,10 +2,11 @@
 title: Weather
 author: somebody
 version: 0.1.0
-requirements: pydantic, six
+requirements: six
 """
 
 import six
+from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 
@@ -29,6 +30,19 @@ class Tools:
         if __event_emitter__:
             await __event_emitter__({"type": "status", "data": {"description": f"asking for {city}", "done": False}})
         return f"{city} for {__user__['role']}: {six.ensure_str('sun')}"
+
+    async def report(self, city: str, __event_emitter__=None):
+        """Says its result."""
+        await __event_emitter__({"type": "message", "data": {"content": f"{city}: "}})
+        await __event_emitter__({"type": "message", "data": {"content": "sun"}})
+
+    async def refuse(self, __event_emitter__=None) -> None:
+        """Says why it fails."""
+        await __event_emitter__({"type": "status", "data": {"status": "error", "description": "no such city", "done": True}})
+
+    def page(self, city: str):
+        """Makes a page."""
+        return HTMLResponse(content=f"<b>{city}</b>"), "shown"
 
 
 def parse(text):

@@ -73,6 +73,18 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
 /// What authors call the instance or the class. The worker knows the same names (`frameworks/methods.py`).
 const INSTANCES: [&str; 5] = ["self", "cls", "this", "_self", "_cls"];
 
+/// Whether a class extends Open WebUI in another way than by tools.
+pub(in crate::discovery::python) fn extends_open_webui(class: &StmtClassDef) -> bool {
+    let (name, method) =
+        (class.name.as_str(), |words: &[&str]| own_methods(class).any(|it| words.contains(&it.name.as_str())));
+    match name {
+        "Filter" => method(&["inlet", "outlet", "stream"]),
+        "Pipe" | "Pipeline" => method(&["pipe", "pipes"]),
+        "Action" => method(&["action"]),
+        _ => false,
+    }
+}
+
 /// The names of classes that have public methods and offer none of them.
 pub(in crate::discovery::python) fn idle_classes<'a>(module: &Module<'a>) -> Vec<&'a StmtClassDef> {
     let has_method = |class: &StmtClassDef| own_methods(class).any(|method| is_public(method) && !is_property(method));
@@ -165,7 +177,7 @@ fn kind_of<'a>(module: &Module<'a>, class: &'a StmtClassDef, has_functions: bool
 }
 
 /// Its tools have settings, or a frontmatter.
-fn is_of_open_webui(module: &Module<'_>, class: &StmtClassDef) -> bool {
+pub(super) fn is_of_open_webui(module: &Module<'_>, class: &StmtClassDef) -> bool {
     let inner = class.body.iter().filter_map(Stmt::as_class_def_stmt);
     let has_valves = inner.into_iter().any(|inner| matches!(inner.name.as_str(), "Valves" | "UserValves"));
     let keys = ["title:", "author:", "requirements:", "version:"];

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 use serde_json::Value;
 
-pub(super) use classes::{Methods, RULE as CLASS_RULE, idle_classes, methods};
+pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;

@@ -21,7 +21,7 @@ def calling(function, given, value=None, begin=None):
             from .giving import giving
 
             async with giving(given, begin) as values:
-                return read(await function(*args, **{**complete(kwargs), **values}))
+                return read(_said(await function(*args, **{**complete(kwargs), **values}), values))
     elif on_loop:
         # The function itself runs where others do: on the main thread, or in one of several.
         def call(*args, **kwargs):
@@ -30,7 +30,7 @@ def calling(function, given, value=None, begin=None):
             kwargs, gives = complete(kwargs), giving(given, begin)
             kwargs.update(_run(gives.__aenter__()))
             try:
-                result = function(*args, **kwargs)
+                result = _said(function(*args, **kwargs), kwargs)
                 result = read(list(result) if hasattr(result, "__next__") else result)  # while what it was given is open
             except BaseException as error:
                 if not _run(gives.__aexit__(type(error), error, error.__traceback__)):
@@ -43,7 +43,7 @@ def calling(function, given, value=None, begin=None):
             kwargs = complete(kwargs)
             for name, give in given.items():
                 kwargs[name] = give()
-            return read(function(*args, **kwargs))
+            return read(_said(function(*args, **kwargs), kwargs))
     call.__wrapped__ = function
     return call
 
@@ -83,6 +83,12 @@ def _run(coroutine):
     import asyncio
 
     return asyncio.run_coroutine_threadsafe(coroutine, calls._loop).result()
+
+
+def _said(result, given):
+    """A function of Open WebUI may say its result."""
+    emitter = given.get("__event_emitter__") if result is None else None
+    return result if emitter is None else emitter.result(result)
 
 
 def _as_it_is(value):

@@ -4,6 +4,7 @@ import asyncio
 
 import hostler
 
+from ..encode import ToolFailed
 from .call import call_id
 
 
@@ -21,17 +22,37 @@ def _user(module):
     return {"id": hostler.session.id, "name": "user", "email": "", "role": "user", "valves": valves}
 
 
-async def emit(event):
-    """`{"type": "status", "data": {"description": …, "done": …}}` is progress, a message is a line of the log."""
-    data = event.get("data") if isinstance(event, dict) else None
-    data = data if isinstance(data, dict) else {}
-    text = data.get("description") or data.get("content") or ""
-    if event.get("type") == "status":
-        steps = hostler.session.get("open_webui.steps", 0) + 1
-        hostler.session["open_webui.steps"] = steps
-        hostler.progress(steps, message=str(text))
-    elif text:
-        hostler.log(str(text))
+class Emitter:
+    """`__event_emitter__` of one call. `{"type": "status", "data": {"description": …}}` is progress. Messages, which would be added to the
+    chat, are the result of a function that returns none."""
+
+    def __init__(self):
+        self._said, self._failure = [], None
+
+    async def __call__(self, event):
+        kind = event.get("type") if isinstance(event, dict) else None
+        data = event.get("data") if isinstance(event, dict) else None
+        data = data if isinstance(data, dict) else {}
+        text = str(data.get("description") or data.get("content") or "")
+        if kind == "status":
+            steps = hostler.session.get("open_webui.steps", 0) + 1
+            hostler.session["open_webui.steps"] = steps
+            hostler.progress(steps, message=text)
+            self._failure = text if data.get("status") == "error" else None
+        elif kind in ("replace", "chat:message"):
+            self._said = [text]
+        elif kind in ("message", "chat:message:delta"):
+            self._said.append(text)
+        elif text:
+            hostler.log(text)
+
+    def result(self, value):
+        """What a function has said in place of a value that it returns."""
+        if value is not None or not self._said and self._failure is None:
+            return value
+        if not self._said:
+            raise ToolFailed(self._failure or "the tool failed")
+        return "".join(self._said)
 
 
 async def ask(event):
@@ -47,7 +68,7 @@ async def ask(event):
 
 
 _GIVEN = {
-    "__event_emitter__": lambda: emit,
+    "__event_emitter__": Emitter,
     "__event_call__": lambda: ask,
     "__metadata__": lambda: {"chat_id": hostler.session.id, "message_id": call_id(), "session_id": hostler.session.id},
     "__messages__": list,

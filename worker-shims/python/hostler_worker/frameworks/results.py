@@ -1,5 +1,6 @@
 """What tools return in the classes of a framework, as plain values and hostler's own files and links."""
 
+import json
 from base64 import b64decode
 
 import hostler
@@ -83,4 +84,15 @@ def read_openai(value):
     return value
 
 
-READERS = {"mcp": read_mcp, "mcp_types": read_mcp, "fastmcp": read_mcp, "agno": read_agno, "agents": read_openai}
+def read_response(value):
+    """An `HTMLResponse` and the like of FastAPI."""
+    body = getattr(value, "body", None)
+    if not isinstance(body, bytes):
+        return value
+    kind = (getattr(value, "media_type", None) or "text/plain").partition(";")[0]
+    if kind == "application/json":
+        return json.loads(body)
+    return body.decode("utf-8", "replace") if kind.startswith("text/") else hostler.File(body, kind)
+
+
+READERS = {"starlette": read_response, "fastapi": read_response, "mcp": read_mcp, "mcp_types": read_mcp, "fastmcp": read_mcp, "agno": read_agno, "agents": read_openai}
