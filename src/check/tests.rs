@@ -162,7 +162,7 @@ fn a_file_may_import_its_own_package() {
         .unwrap();
     assert_eq!(rules_of(&package), []);
     let config = Config::load(&ConfigOptions::default(), folder.path()).unwrap();
-    let report = check(&[package.clone()], &[], &surroundings(config, |_, _| None));
+    let report = check(std::slice::from_ref(&package), &[], &surroundings(config, |_, _| None));
     let names: Vec<_> = report.files.iter().map(|file| file.path.file_name().unwrap().to_owned()).collect();
     assert!(!names.iter().any(|name| name == "units.py"), "{names:?}: it is a helper");
 }

@@ -1,6 +1,6 @@
 """What is called for a tool of a framework: its function, with what the framework would give it."""
 
-from types import FunctionType, MethodType
+from types import CoroutineType, FunctionType, MethodType
 
 from ..state import state
 from .behind import package_of
@@ -30,7 +30,10 @@ def calling(function, given, value=None, begin=None):
             kwargs, gives = complete(kwargs), giving(given, begin)
             kwargs.update(_run(gives.__aenter__()))
             try:
-                result = _said(function(*args, **kwargs), kwargs)
+                result = function(*args, **kwargs)
+                if type(result) is CoroutineType:  # of a method, behind a plain function
+                    result = _run(result)
+                result = _said(result, kwargs)
                 result = read(list(result) if hasattr(result, "__next__") else result)  # while what it was given is open
             except BaseException as error:
                 if not _run(gives.__aexit__(type(error), error, error.__traceback__)):
@@ -43,7 +46,8 @@ def calling(function, given, value=None, begin=None):
             kwargs = complete(kwargs)
             for name, give in given.items():
                 kwargs[name] = give()
-            return read(_said(function(*args, **kwargs), kwargs))
+            result = function(*args, **kwargs)
+            return _later(result, kwargs, read) if type(result) is CoroutineType else read(_said(result, kwargs))
     call.__wrapped__ = function
     return call
 
@@ -83,6 +87,10 @@ def _run(coroutine):
     import asyncio
 
     return asyncio.run_coroutine_threadsafe(coroutine, calls._loop).result()
+
+
+async def _later(coroutine, given, read):
+    return read(_said(await coroutine, given))
 
 
 def _said(result, given):
