@@ -47,6 +47,7 @@ rules! {
     STAR_ARGS "star-args" Warning "clients pass arguments by name, so `*args` stays empty"
     ROLE "role" Error "a resource or prompt whose decorator cannot be understood without running the file is not served"
     CLASS "class" Error "a worker makes one instance of a class that offers tools, without arguments"
+    INNER_TOOLS "inner-tools" Error "tools that a function makes when it is called are not known without running it"
     RUNS_AT_IMPORT "runs-at-import" Warning "a file is imported by every worker, and its calls wait until that has ended"
     PROGRAM "program" Warning "the functions of a command-line program are seldom tools"
     LOW_LEVEL_SERVER "low-level-server" Error "tools that a server's handler computes are not known without running it"

@@ -36,7 +36,10 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
-use self::frameworks::{CLASS_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools};
+use self::frameworks::{
+    CLASS_RULE, INNER_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools,
+    makers_of_tools,
+};
 use self::functions::describe;
 use self::module::Module;
 use self::program::{does_something, program};
@@ -182,6 +185,11 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             file.header = Some(header);
         }
     }
+    for maker in makers_of_tools(parsed.suite()) {
+        let what = format!("`{}` makes tools when it is called, and these are not served", maker.name);
+        let fix = "move the functions of the tools to the top level of the file";
+        module.warn(module.lines.of_node(&maker.name), INNER_RULE, what, fix);
+    }
     let public = public_functions(&mut module);
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
@@ -210,7 +218,8 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         }
         None => {}
     }
-    let has_refused = module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, LOW_LEVEL_RULE].contains(&&*it.rule));
+    let has_refused =
+        module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_RULE, LOW_LEVEL_RULE].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
         if let Some(class) = idle_classes(&module).first() {
             let (line, name) = (module.lines.of_node(&class.name), &class.name);

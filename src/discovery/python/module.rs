@@ -95,7 +95,7 @@ impl<'a> Module<'a> {
         };
         module.block(body, Reach::Runs);
         Imports(&mut module.imports).visit_body(body);
-        module.offers = Offers::of(&module);
+        module.offers = Offers::of(&module, body);
         module
     }
 

@@ -275,6 +275,28 @@ fn open_webui_has_what_its_tools_do_not_declare() {
 }
 
 #[test]
+fn tools_that_a_function_makes_are_reported() {
+    for (text, name) in [
+        ("def register(mcp):\n    @mcp.tool()\n    def f(): ...\n", "register"),
+        ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n", "serve"),
+        (
+            "class S:\n    def setup(self):\n        @self.mcp.tool\n        def f(): ...\n        @self.mcp.tool\n        def g(): ...\n",
+            "setup",
+        ),
+    ] {
+        let found = file(&format!("{text}def helper(): ...\n"));
+        assert!(names(&found).is_empty(), "{text}");
+        let [warning] = &found.warnings[..] else { panic!("{found:?}") };
+        assert!(warning.rule == "inner-tools" && warning.reason.what.contains(name), "{warning:?}");
+    }
+    let both = file(
+        "from fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool\ndef a(): ...\ndef b():\n    @mcp.tool\n    def c(): ...\n",
+    );
+    assert_eq!(names(&both), ["a"]);
+    assert_eq!(names(&file("def a():\n    @cache\n    def b(): ...\n")), ["a"]);
+}
+
+#[test]
 fn what_authors_guard_or_switch_off_stays_so() {
     for decorator in [
         "@t.function_tool(needs_approval=True)",

@@ -8,11 +8,12 @@ mod frontmatter;
 mod groups;
 mod dictionaries;
 mod injected;
+mod inner;
 mod low_level;
 
 use std::collections::HashMap;
 
-use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 use serde_json::Value;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
@@ -21,6 +22,7 @@ pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
+pub(super) use inner::{RULE as INNER_RULE, makers_of_tools};
 pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
 
 use super::fields::{keyword, literal};
@@ -115,8 +117,8 @@ pub(super) struct Offers<'a> {
 
 impl<'a> Offers<'a> {
     /// The offers of a module whose names are known.
-    pub(super) fn of(module: &Module<'a>) -> Self {
-        let mut found = Self::default();
+    pub(super) fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
+        let mut found = Self { are_marked: !makers_of_tools(body).is_empty(), ..Self::default() };
         for function in module.functions() {
             let mut decorators = function.decorator_list.iter();
             if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {

@@ -1,0 +1,8 @@
+def register(mcp):
+    @mcp.tool()
+    def search(query: str) -> str:
+        return query
+
+
+def helper():
+    pass
