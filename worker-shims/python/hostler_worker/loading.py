@@ -139,7 +139,7 @@ def _tools(module, code):
             name in made_here or getattr(value, "__module__", None) == module.__name__
         ):
             found[name] = Function(name, value)
-        elif name in made_here and value is not None:
+        elif name in made_here and value is not None and type(value).__name__ != "TypeAliasType":  # `type Ids[T] = list[T]`
             strange = True
     if strange or not FRAMEWORKS.isdisjoint(sys.modules):
         from .frameworks import adapt
