@@ -102,7 +102,7 @@ fn none_declared(file: &ToolFile, missing: &[(&str, &&Identifier)], is_certain: 
     let with = if unnamed.is_empty() {
         String::new()
     } else {
-        format!(", with the packages that provide {}", unnamed.join(", "))
+        format!(", with the packages that provide {},", unnamed.join(", "))
     };
     let fix = format!(
         "write `dependencies = [{}]`{with} under [tool.{}] in hostler.toml, or in a header of the file",

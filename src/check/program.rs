@@ -25,7 +25,7 @@ const RUNNERS: [&str; 12] = [
 /// Functions of a file that are its program.
 const PROGRAMS: [&str; 2] = ["main", "cli"];
 /// Modules whose `run` is over soon.
-const HARMLESS: [&str; 2] = ["subprocess", "typer"];
+const HARMLESS: [&str; 2] = ["subprocess", "sp"];
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if subject.settings.serves_program() {

@@ -92,20 +92,37 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
     let own = own_package(&file.path);
     let mut found: Vec<PathBuf> = Vec::new();
     for import in &file.imports {
-        let within_own = own.as_deref().and_then(|own| import.strip_prefix(own)?.strip_prefix('.'));
-        let mut parts = within_own.unwrap_or(import).split('.');
-        let Some(first) = parts.next().filter(|first| !first.is_empty() && !is_installed(&first.to_lowercase())) else {
+        let name = import.trim_start_matches('.');
+        let dots = import.len() - name.len();
+        if dots > 0 {
+            let base = file.path.ancestors().nth(dots).unwrap_or(folder);
+            add(&mut found, base, name.split('.'), scanned);
             continue;
-        };
-        let beside = folder.join(format!("{first}.py"));
-        let within = parts.next().map(|second| folder.join(first).join(format!("{second}.py")));
-        for path in std::iter::once(beside).chain(within) {
-            if !found.contains(&path) && (scanned.contains(path.as_path()) || path.is_file()) {
-                found.push(path);
-            }
+        }
+        let within_own = own.as_deref().and_then(|own| import.strip_prefix(own)?.strip_prefix('.'));
+        let parts = within_own.unwrap_or(import).split('.');
+        if parts.clone().next().is_some_and(|first| !is_installed(&first.to_lowercase())) {
+            add(&mut found, folder, parts, scanned);
         }
     }
     found
+}
+
+/// Adds the file of a module in a folder, or in a package of that.
+fn add<'a>(
+    found: &mut Vec<PathBuf>,
+    folder: &Path,
+    mut parts: impl Iterator<Item = &'a str>,
+    scanned: &HashSet<&Path>,
+) {
+    let Some(first) = parts.next().filter(|first| !first.is_empty()) else { return };
+    let beside = folder.join(format!("{first}.py"));
+    let within = parts.next().map(|second| folder.join(first).join(format!("{second}.py")));
+    for path in std::iter::once(beside).chain(within) {
+        if !found.contains(&path) && (scanned.contains(path.as_path()) || path.is_file()) {
+            found.push(path);
+        }
+    }
 }
 
 /// The package that a file is part of: the names of the folders around it, as far up as they have an `__init__.py`. The worker finds

@@ -104,6 +104,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),
                           add_note=({"text": "a b", "size": "a"}, "1 a"), find=({"words": ["a"]}, "a b"))
         async with self.connected(verbose=True) as session:
+            self.assertIn("there are no notes", (await session.call("low_level_remove_note")).text)
             add = (await session.tools())["low_level_add_note"]
             self.assertEqual(add.description, "Adds a note, and counts them.")
             self.assertEqual(add.input_schema["properties"]["text"], {"type": "string", "description": "The text of the note, "})

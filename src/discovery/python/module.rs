@@ -1,6 +1,6 @@
 //! The top level of a module: its names and what they are bound to, its pack, its `__all__`, its imports.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use ruff_python_ast::{
 };
 
 use super::classes::Ancestry;
-use super::frameworks::Offers;
+use super::frameworks::{GroupIndex, Offers, makes_tools};
 use super::live::{Live, OpenNames};
 use super::public::Exports;
 use super::reach::{Reach, is_main_guard, runs_main};
@@ -60,6 +60,7 @@ pub(super) struct Module<'a> {
     pub(super) calls_of_program: Vec<&'a ExprCall>,
     /// The functions that frameworks make tools.
     pub(super) offers: Offers<'a>,
+    pub(super) groups: OnceCell<GroupIndex<'a>>,
     pub(super) definitions: Definitions<'a>,
     /// How much more schema this file may have.
     pub(super) budget: Budget,
@@ -87,6 +88,7 @@ impl<'a> Module<'a> {
             calls: Vec::new(),
             calls_of_program: Vec::new(),
             offers: Offers::default(),
+            groups: OnceCell::new(),
             definitions: Definitions::default(),
             budget: Budget::default(),
             ancestries: RefCell::default(),
@@ -138,7 +140,7 @@ impl<'a> Module<'a> {
             Stmt::If(branch) => self.branch(branch, reach),
             Stmt::Try(attempt) => {
                 self.block(&attempt.body, reach);
-                let imports = self.imported_names();
+                let imports = self.imported_in(&attempt.body);
                 for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
                     self.block(&handler.body, reach);
                 }
@@ -160,18 +162,33 @@ impl<'a> Module<'a> {
         }
     }
 
-    fn imported_names(&self) -> Vec<(&'a str, String)> {
-        let import = |(name, binding): (&&'a str, &Binding<'a>)| match binding {
-            Binding::Import(full) => Some((*name, full.clone())),
-            _ => None,
+    /// The names that the imports of a block bind, and what to.
+    fn imported_in(&self, body: &'a [Stmt]) -> Vec<(&'a str, String)> {
+        let aliases = body.iter().flat_map(|statement| match statement {
+            Stmt::Import(import) => import.names.as_slice(),
+            Stmt::ImportFrom(import) => import.names.as_slice(),
+            _ => &[],
+        });
+        let import = |alias: &'a Alias| {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            match self.bindings.get(name)? {
+                Binding::Import(full) => Some((name, full.clone())),
+                _ => None,
+            }
         };
-        self.bindings.iter().filter_map(import).collect()
+        aliases.filter_map(import).collect()
     }
 
-    /// What a handler defines in place of an import stands in for it where that fails: `except ImportError: tool = None`
+    /// What a handler defines in place of an import stands in for it where that fails: `except ImportError: tool = None`. A function
+    /// may be a tool, unless the import is what makes tools.
     fn keep_imports(&mut self, imports: Vec<(&'a str, String)>) {
         for (name, full) in imports {
-            if !matches!(self.bindings.get(name), Some(Binding::Import(_))) {
+            let is_kept = match self.bindings.get(name) {
+                Some(Binding::Import(_)) => false,
+                Some(Binding::Function(_) | Binding::Class(_)) => makes_tools(&full),
+                _ => true,
+            };
+            if is_kept {
                 self.bindings.insert(name, Binding::Import(full));
             }
         }
@@ -296,6 +313,9 @@ impl<'a> Binding<'a> {
     }
 }
 
+/// More dots lead further up than any package.
+const MOST_DOTS: u32 = 16;
+
 /// Every import of a file, also inside functions.
 struct Imports<'m>(&'m mut BTreeSet<String>);
 
@@ -305,10 +325,11 @@ impl<'a> StatementVisitor<'a> for Imports<'_> {
             Stmt::Import(import) => self.0.extend(import.names.iter().map(|alias| alias.name.to_string())),
             Stmt::ImportFrom(import) => {
                 let from = import.module.as_ref().map_or("", |module| module.as_str());
-                // `from x import y` may mean the file x/y.py as well as a name in x.py.
-                let names = import.names.iter().map(|alias| format!("{from}.{}", alias.name));
-                self.0.extend(names.map(|name| name.trim_start_matches('.').to_owned()));
-                self.0.extend((!from.is_empty()).then(|| from.to_owned()));
+                // `from x import y` may mean the file x/y.py as well as a name in x.py. Dots before it lead to the folder and upwards.
+                let dots = ".".repeat(import.level.min(MOST_DOTS) as usize);
+                let inside = if from.is_empty() { dots.clone() } else { format!("{dots}{from}.") };
+                self.0.extend(import.names.iter().map(|alias| format!("{inside}{}", alias.name)));
+                self.0.extend((!from.is_empty()).then(|| format!("{dots}{from}")));
             }
             _ => walk_stmt(self, statement),
         }

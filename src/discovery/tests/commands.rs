@@ -12,7 +12,7 @@ fn decorators_of_click_declare_the_arguments() {
          @cli.command('word-count', help='Counts.')\n\
          @click.argument('paths', nargs=-1, type=click.Path())\n\
          @click.argument('target', required=False)\n\
-         @click.option('--limit', '-l', type=click.FloatRange(0, max=9), help='Most.')\n\
+         @click.option('--limit', '-l', type=click.FloatRange(0, max=9, min_open=True), help='Most.')\n\
          @click.option('-v', '--verbose', count=True)\n\
          @click.option('--sort/--no-sort', default=True)\n\
          @click.option('--dry-run', is_flag=True)\n\
@@ -33,7 +33,7 @@ fn decorators_of_click_declare_the_arguments() {
         "properties": {
             "paths": texts,
             "target": {"type": "string"},
-            "limit": {"type": "number", "minimum": 0, "maximum": 9, "description": "Most."},
+            "limit": {"type": "number", "exclusiveMinimum": 0, "maximum": 9, "description": "Most."},
             "verbose": {"type": "integer"},
             "sort": {"type": "boolean", "default": true},
             "dry_run": {"type": "boolean"},
@@ -161,6 +161,10 @@ fn groups_above_give_their_options_and_their_names() {
 
 #[test]
 fn groups_in_a_circle_are_read_in_bounded_time() {
+    file("import click\n@a.command(cls=click.Group)\ndef a(): ...\n");
+    file(
+        "import click\nclass G(click.Group): ...\n@click.group()\ndef cli(): ...\n@cli.command(cls=G)\ndef cli(): ...\n",
+    );
     file(
         "import click\n@b.group()\ndef a(): ...\n@a.group()\ndef b(): ...\n@b.command()\ndef f(): ...\na.add_command(a)\n",
     );

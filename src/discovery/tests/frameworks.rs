@@ -393,6 +393,28 @@ fn what_stands_in_for_an_import_is_none_of_the_file() {
 }
 
 #[test]
+fn a_function_that_stands_in_for_an_import_may_be_a_tool() {
+    let found = file(
+        "try:\n    from fastlib import search\nexcept ImportError:\n    def search(query): ...\ndef other(): ...\n",
+    );
+    assert_eq!(names(&found), ["search", "other"]);
+}
+
+#[test]
+fn schemas_that_grow_with_every_line_are_read_in_bounded_time() {
+    let mut text =
+        "from mcp.server import Server\nfrom mcp.types import Tool\ns = Server('x')\nS0 = {'a': 1}\n".to_owned();
+    let levels = (1..30).map(|level| {
+        let last = level - 1;
+        format!("S{level} = {{'a': S{last}, 'b': S{last}, 'c': S{last}, 'd': S{last}}}\n")
+    });
+    text.extend(levels);
+    text += "@s.list_tools()\nasync def listed(): return [Tool(name='t', inputSchema={'properties': S29})]\n\
+             @s.call_tool()\nasync def called(name, arguments): ...\n";
+    assert_eq!(names(&file(&text)), ["t"]);
+}
+
+#[test]
 fn a_server_may_be_given_its_tools() {
     let found = file(
         "from fastmcp import FastMCP\nfrom fastmcp.tools import Tool\ndef a(): ...\ndef _b(): ...\ndef helper(): ...\n\
@@ -415,7 +437,9 @@ fn the_tools_of_a_low_level_server_are_those_that_it_lists() {
     assert_eq!(function.summary.as_deref(), Some("Finds."));
     let expected = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": false});
     assert_eq!(Value::Object(function.input_schema.read()), expected, "what is computed restricts nothing");
-    for broken in ["{'type': 'strange'}", "schema()", "{**base}", "'x'", "None"] {
+    for broken in
+        ["{'type': 'string'}", "{'properties': [1]}", "{'type': 'strange'}", "schema()", "{**base}", "'x'", "None"]
+    {
         let found = listed(&format!("[types.Tool(name='a', inputSchema={broken})]"));
         assert_eq!(Value::Object(found.functions[0].input_schema.read()), json!({"type": "object"}), "{broken}");
     }
@@ -444,5 +468,9 @@ fn one_dictionary_may_hold_all_arguments() {
         json!({"a": {"minimum": 1}})
     );
     assert_eq!(schema("In")["required"], json!(["q"]));
+    assert_eq!(schema("{'q': str, 'q': int}")["required"], json!(["q"]));
+    let constant =
+        "from claude_agent_sdk import tool\nTYPES = {'a': int}\n@tool('t', 'Text.', TYPES)\nasync def f(args): ...\n";
+    assert_eq!(function(constant).input_schema.read()["required"], json!(["a"]));
     assert_eq!(schema("{name: str}"), json!({"type": "object"}));
 }

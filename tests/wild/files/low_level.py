@@ -61,6 +61,8 @@ async def call_tool(name: str, arguments: dict) -> list[types.TextContent]:
     if name == "find":
         found = [note for note in notes if any(word in note for word in arguments["words"])]
         return [types.TextContent(type="text", text=note) for note in found]
+    if not notes:
+        return types.CallToolResult(content=[types.TextContent(type="text", text="there are no notes")], isError=True)
     raise ValueError(f"nothing to remove with {name}")
 
 

@@ -193,3 +193,29 @@ async def numbers_later() -> AsyncIterator[int]:
     async def numbers():
         yield 1
     return numbers()
+
+class Animal(BaseModel):
+    name: str
+class Bark(Animal):
+    bark: int = 1
+def cut_either() -> Union[list[Bark], list[Animal]]: return [Bark(name="d")]
+@dataclass
+class Left:
+    animal: Animal
+    other: Optional[Right] = None
+@dataclass
+class Right:
+    animal: Animal
+    left: Union[Left, Right, None] = None
+    both: list[Union[Left, Right]] = field(default_factory=list)
+def cut_within() -> Left: return Left(Bark(name="a"), Right(Bark(name="b"), Left(Bark(name="c"))))
+@dataclass
+class Upload:
+    data: bytes
+    limit: int = None
+def upload(x: Union[Upload, str]) -> str: return repr(x)
+class Plus(BaseModel):
+    a: int
+    @classmethod
+    def model_validate(cls, value, **more): return super().model_validate({"a": value["a"] + 100})
+def plus(x: Plus) -> int: return x.a

@@ -115,7 +115,7 @@ def _make(inner, code, positional, wanted, described, namespace):
         if name == keyword:
             extra = convert
         elif every_default.get(name, convert) is None:
-            converters[name] = _or_none(convert)  # `x: Path = None` means it
+            converters[name] = or_none(convert)  # `x: Path = None` means it
         else:
             converters[name] = convert
     if not converters and extra is None and not positional and not described and not aliases:
@@ -142,7 +142,7 @@ def _alias_of(note):
     return alias if isinstance(alias, str) else None
 
 
-def _or_none(convert):
+def or_none(convert):
     return lambda value, path: None if value is None else convert(value, path)
 
 

@@ -24,9 +24,9 @@ def cut_of(function):
 
 
 class Cutter:
-    def __init__(self, namespace, begun=frozenset()):
+    def __init__(self, namespace, made=None):
         self.namespace = namespace
-        self.begun = begun  # classes whose fields are being read: within itself, a class is left as it is
+        self.made = {} if made is None else made  # by class; one that is being made is stood in for within itself
 
     def of(self, hint, left):
         hint = Builder(self.namespace).resolve(hint)
@@ -44,18 +44,16 @@ class Cutter:
 
     def _union(self, args, left):
         resolved = [Builder(self.namespace).resolve(arg) for arg in args]
-        models = {arg: _of_model(arg) for arg in resolved if _is_model(arg)}
-        others = [cut for arg in resolved if arg not in models and (cut := self.of(arg, left)) is not None]
-        if not models and not others:
+        classes = {arg: self.of(arg, left) for arg in resolved if isinstance(arg, type) and not hasattr(arg, "__total__")}
+        others = [cut for arg in resolved if not isinstance(arg, type) or arg not in classes if (cut := self.of(arg, left)) is not None]
+        if not any(classes.values()) and not others:
             return None
 
         def cut(value, dropped):
-            nearest = next((base for base in type(value).__mro__ if base in models), None)
+            nearest = next((base for base in type(value).__mro__ if base in classes), None)
             if nearest is not None:
-                return models[nearest](value, dropped)
-            for other in others:
-                value = other(value, dropped)
-            return value
+                return value if classes[nearest] is None else classes[nearest](value, dropped)
+            return others[0](value, dropped) if len(others) == 1 else value
 
         return cut
 
@@ -67,20 +65,26 @@ class Cutter:
             return each and (lambda value, dropped: {key: each(item, dropped) for key, item in value.items()}
                              if isinstance(value, Mapping) else value)
         each = self.of(args[0], left) if issubclass(origin, Iterable) else None
-        return each and (lambda value, dropped: value if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)
-                         else [each(item, dropped) for item in value])
+        return each and (lambda value, dropped: [each(item, dropped) for item in value] if _is_several(value) else value)
 
     def _class(self, cls, left):
         if _is_model(cls):
             return _of_model(cls)
+        if cls in self.made:
+            return self.made[cls]
         is_dictionary = hasattr(cls, "__total__")
-        if cls in self.begun or not is_dictionary and not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "_fields") \
-                or hasattr(cls, "__pydantic_serializer__"):
+        has_fields = is_dictionary or hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")
+        if not has_fields or hasattr(cls, "__pydantic_serializer__"):
             return None
+        self.made[cls] = lambda value, dropped: done(value, dropped) if done is not None else value
+        done = None
+        done = self.made[cls] = self._with_fields(cls, is_dictionary, left)
+        return done
+
+    def _with_fields(self, cls, is_dictionary, left):
         from .convert import annotations_of
 
-        namespace = getattr(sys.modules.get(cls.__module__), "__dict__", self.namespace)
-        inside = Cutter(namespace, self.begun | {cls})
+        inside = Cutter(getattr(sys.modules.get(cls.__module__), "__dict__", self.namespace), self.made)
         hints = {name: hint for base in reversed(cls.__mro__) for name, hint in annotations_of(base).items()}
         cuts = {name: each for name, hint in hints.items() if (each := inside.of(hint, left)) is not None}
         if not cuts:
@@ -126,6 +130,12 @@ def _fixed(cuts):
         return [item if each is None else each(item, dropped) for each, item in zip(cuts, value)]
 
     return cut
+
+
+def _is_several(value):
+    """A list, set or queue, or what is read once, as `map` gives it; other things that can be iterated have a form of their own."""
+    return isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque" \
+        or hasattr(value, "__next__") and type(value).__module__ == "builtins"
 
 
 def _items(value):

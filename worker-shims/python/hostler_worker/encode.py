@@ -87,8 +87,6 @@ def default(value):
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
     if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic_core" in sys.modules:  # addresses, secrets
         return _own_form(value)
-    if hasattr(kind, "__next__") and kind.__module__ == "builtins":  # of `map`, `zip`, `iter` and generators
-        return list(value)
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
@@ -263,6 +261,9 @@ def _walk(value, path, above):
             path.append("[%d]" % index)
             plain.append(_walk(item, path, above))
             path.pop()
+    elif hasattr(type(value), "__next__") and type(value).__module__ == "builtins":
+        # Generators, and what `map`, `zip` and `iter` give, can be read once: here, and not where encoding is tried first.
+        plain = _walk(list(value), path, above)
     else:
         plain = _walk(default(value), path, above)
     above.discard(id(value))

@@ -8,7 +8,9 @@ from .encode import encode
 
 def converter(cls):
     """Of a model, a pydantic dataclass, or anything else that has a `model_validate`."""
-    if hasattr(cls, "__pydantic_validator__"):
+    own = getattr(getattr(cls, "model_validate", None), "__func__", None)
+    base = getattr(getattr(sys.modules.get("pydantic"), "BaseModel", None), "model_validate", None)
+    if hasattr(cls, "__pydantic_validator__") and (own is None or own is getattr(base, "__func__", None)):
         return _converter(getattr(cls, "__name__", "value"), lambda text: cls.__pydantic_validator__.validate_json(text), is_json=True)
     return _converter(cls.__name__, cls.model_validate)
 
@@ -24,8 +26,8 @@ def adapted(hint):
 
 
 def union(hint, namespace):
-    """Of a union, by which member fits best; None when pydantic does not know a member, or writes bytes in another form."""
-    if _mentions_bytes(hint, 16):
+    """Of a union, by which member fits best; None where a member is none of pydantic's own types, or bytes, which have another form here."""
+    if _mentions_other(hint, 16):
         return None
     try:
         # Names in quotes mean something in the file that has them.
@@ -36,8 +38,16 @@ def union(hint, namespace):
     return _converter(str(hint), validator.validate_json, is_json=True)
 
 
-def _mentions_bytes(hint, left):
-    return hint in (bytes, bytearray) or left > 0 and any(_mentions_bytes(arg, left - 1) for arg in getattr(hint, "__args__", None) or ())
+def _mentions_other(hint, left):
+    if isinstance(hint, str) or type(hint).__name__ == "ForwardRef":
+        return False
+    is_other = isinstance(hint, type) and not hasattr(hint, "__pydantic_validator__") and (
+        hint in (bytes, bytearray) or any(hasattr(hint, sign) for sign in _SIGNS))
+    return is_other or left <= 0 or any(_mentions_other(arg, left - 1) for arg in getattr(hint, "__args__", None) or ())
+
+
+# Of dataclasses, typed dictionaries, named tuples, enumerations, and classes of attrs and msgspec.
+_SIGNS = ("__dataclass_fields__", "__total__", "_fields", "__members__", "__attrs_attrs__", "__struct_fields__")
 
 
 def _converter(name, validate, is_json=False):

@@ -4,6 +4,7 @@ import os
 import sys
 
 _ALONE = "_hostler_folder"  # the package of a folder without `__init__.py`, below one for the folder around it
+_OTHER = "_hostler_own_"  # before the name of a package that has that of another one
 _MOST = 16
 
 
@@ -39,7 +40,7 @@ class Folders:
         from importlib.util import spec_from_file_location
 
         own = os.path.join(folder, "__init__.py")
-        if not name.startswith(_ALONE) and os.path.exists(own):
+        if name.partition(".")[0] != _ALONE and os.path.exists(own):
             return spec_from_file_location(name, own, submodule_search_locations=[folder])
         spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [folder]
@@ -49,7 +50,22 @@ class Folders:
 def place(module, folder):
     """Makes a tool file's module one of its package."""
     package = name_of(folder)
+    top, _, rest = package.partition(".")
+    if top != _ALONE and _is_taken(top, folder, rest):
+        package = _OTHER + package  # what is installed keeps its name
     module.__package__ = package
     sys.meta_path.append(Folders(package, folder))
     stem = os.path.splitext(os.path.basename(module.__file__))[0]
     sys.modules[package + "." + stem] = module  # a neighbour that imports it shares it
+
+
+def _is_taken(top, folder, rest):
+    """Whether a package of this name is found without these folders, in another place."""
+    if top in getattr(sys, "stdlib_module_names", ()) or top in sys.builtin_module_names or top in sys.modules:
+        return True
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec(top)
+    for _ in filter(None, rest.split(".")):
+        folder = os.path.dirname(folder)
+    return spec is not None and folder not in (spec.submodule_search_locations or ())

@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import Mismatch, annotations_of
+from .convert import Mismatch, annotations_of, or_none
 
 
 def converter(cls, builder, args=()):
@@ -74,6 +74,9 @@ def _dataclass(cls, builder):
     required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
 
+    for name, field in fields.items():  # `x: int = None` means it
+        if field.default is None and hints.get(name) is not None:
+            hints[name] = or_none(hints[name])
     return _from_fields(cls, hints, [*fields, *initial], required)
 
 

@@ -11,6 +11,7 @@ from . import containers, scalars
 from .convert import Mismatch
 
 _NONE = type(None)
+_LONGEST = 500  # arguments of a generic class, as text
 _EXACT = {str: "a string", int: "a whole number", bool: "true or false", list: "a list", dict: "an object", _NONE: "null"}
 _UNION = {typing.Union}
 if hasattr(sys.modules["types"] if "types" in sys.modules else None, "UnionType"):
@@ -34,7 +35,7 @@ class Builder:
         hint = self.resolve(hint)
         if hint is None or hint is typing.Any:
             return None
-        if type(hint) is typing.TypeVar or type(hint).__name__ == "TypeVar":
+        if type(hint).__name__ == "TypeVar":
             return self.build(self.bound.get(hint)) if self.bound.get(hint) is not hint else None
         origin = typing.get_origin(hint)
         if origin is not None:
@@ -154,6 +155,8 @@ class Builder:
         return structured.hints_of(inner[0], self)
 
     def _class(self, cls, args=()):
+        if len(str(args)) > _LONGEST:
+            args = ()  # a class that holds itself with ever longer arguments
         key = (cls, self.checks, *args)
         try:
             if key in self.made:
@@ -196,7 +199,7 @@ class Builder:
             if type(value) in exact:
                 return value
             if takes_float and type(value) in (int, float):
-                return float(value)
+                return scalars.converter(float)(value, path)
             if optional:
                 return others[0](value, path)
             expected = [_EXACT[kind] for kind in exact]

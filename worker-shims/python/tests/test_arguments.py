@@ -132,6 +132,9 @@ class Conversion(ShimTest):
             @dataclass
             class Texts:
                 value: List[str]
+            @dataclass
+            class Bound:
+                limit: int = None
             class Pair(NamedTuple):
                 a: int
                 b: int = 0
@@ -157,6 +160,8 @@ class Conversion(ShimTest):
             ("Union[Tuple[int, int], List[str]]", [1, 2], "(1, 2)"),
             ("Union[Pair, str]", [1.0], "Pair(a=1, b=0)"),
             ("Union[bool, Number]", True, "True"),
+            ("Union[Bound, Texts]", {"limit": None}, "Bound(limit=None)"),
+            ("Union[float, str]", 2, "2.0"),
             ("Dict[Id, int]", {"7": 1}, "{7: 1}"),
             ("Dict[Annotated[int, 'x'], int]", {"7": 1}, "{7: 1}"),
             ("Dict[Optional[int], int]", {"7": 1}, "{7: 1}"),
@@ -169,6 +174,7 @@ class Conversion(ShimTest):
             with self.subTest(hint, value=value):
                 self.assertEqual(worker.call("f%d" % n, {"x": value}).get("result"), expected)
         self.assertEqual(worker.call("both", {"a": {"value": 1}, "b": {"value": 1}})["result"], "[Number(value=1, more=None), {'value': 1}]")
+        self.fault(worker.call("f%d" % (len(cases) - 5), {"x": 10 ** 400}), -32602, "a number that fits a float")
         self.fault(worker.call("f4", {"x": "soon"}), -32602, "x: expected ")
         self.fault(worker.call("f0", {"x": {"value": [1]}}), -32602, "x: expected ")
 

@@ -120,6 +120,13 @@ class Loading(ShimTest):
                              "    return [__package__, text, outer.shop.f is f]\n", "outer/shop/tool.py")
         self.assertEqual(worker.call("f")["result"], ["outer.shop", [3, "kg", "kg"], True])
 
+    def test_a_package_that_is_installed_keeps_its_name(self):
+        self.file("", "email/__init__.py")
+        self.file("unit = 'kg'\n", "email/units.py")
+        worker = self.worker("from email.message import EmailMessage\nfrom .units import unit\n"
+                             "def f(): return [EmailMessage.__module__, unit]\n", "email/message.py")
+        self.assertEqual(worker.call("f")["result"], ["email.message", "kg"])
+
     def test_two_dots_lead_to_the_folder_around(self):
         self.file("unit = 'kg'\n", "shared/units.py")
         worker = self.worker("from ..shared.units import unit\ndef f(): return unit\n", "tools/tool.py")

@@ -13,6 +13,11 @@ class Results(ShimTest):
     def one(self, expression, prelude=""):
         return self.results(prelude + "\ndef f(): return " + expression + "\n", "f")[0]
 
+    def test_what_can_be_read_once_is_read_once(self):
+        self.assertEqual(self.one("{'rows': (n for n in [1, 2]), date(2026, 1, 1): iter([map(str, [3])])}", "from datetime import date")["result"],
+                         {"rows": [1, 2], "2026-01-01": [["3"]]})
+        self.assertEqual(self.one("zip([1], [2])")["result"], [[1, 2]])
+
     def test_types(self):
         answer = self.one(
             "[E.A, S.B, b'hi', datetime(2026, 1, 31, 12, 0), date(2026, 1, 31), time(12, 30), timedelta(minutes=1, milliseconds=-500),"

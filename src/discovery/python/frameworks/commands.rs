@@ -262,7 +262,10 @@ fn type_of(module: &Module<'_>, kind: &Expr) -> Schema {
 fn with_range(module: &Module<'_>, call: Option<&ExprCall>, mut schema: Schema) -> Schema {
     let is_clamped = |call: &&ExprCall| keyword(call, "clamp").is_some();
     let Some(call) = call.filter(|call| !is_clamped(call)) else { return schema };
-    for (place, word, limit) in [(0, "min", "minimum"), (1, "max", "maximum")] {
+    let is_open = |key| call.arguments.find_keyword(key).is_some_and(|it| !super::is_false(&it.value));
+    let least = if is_open("min_open") { "exclusiveMinimum" } else { "minimum" };
+    let most = if is_open("max_open") { "exclusiveMaximum" } else { "maximum" };
+    for (place, word, limit) in [(0, "min", least), (1, "max", most)] {
         let value = keyword(call, word).or_else(|| call.arguments.args.get(place));
         let value = value.and_then(|value| literal(value, module)).filter(Value::is_number);
         schema.extend(value.map(|value| (limit.to_owned(), value)));

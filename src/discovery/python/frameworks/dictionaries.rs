@@ -8,7 +8,7 @@ use super::low_level::{of_class, written_schema};
 use super::{Arguments, Offer, package};
 use crate::discovery::python::fields::keyword;
 use crate::discovery::python::known_types::Side;
-use crate::discovery::python::module::Module;
+use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type};
 use crate::discovery::python::types::Hints;
 
@@ -27,6 +27,10 @@ pub(super) fn offer_of<'a>(call: &'a ExprCall, offer: Offer<'a>) -> Offer<'a> {
 /// The schema of such arguments.
 pub(in crate::discovery::python) fn arguments_in<'a>(module: &Module<'a>, declared: Option<&'a Expr>) -> Schema {
     let Some(declared) = declared else { return of_type("object") };
+    let declared = match module.resolve(declared) {
+        Named::Value { value, is_alias: false, .. } => value,
+        _ => declared,
+    };
     let Expr::Dict(types) = declared else { return of_class(module, declared) };
     let mut hints = Hints::new(module, Side::Given);
     let (mut properties, mut required) = (Map::new(), Vec::new());
@@ -36,7 +40,10 @@ pub(in crate::discovery::python) fn arguments_in<'a>(module: &Module<'a>, declar
             return written_schema(module, declared);
         }
         properties.insert(name.value.to_str().to_owned(), Value::Object(hints.hint(&item.value)));
-        required.push(Value::from(name.value.to_str()));
+        let name = Value::from(name.value.to_str());
+        if !required.contains(&name) {
+            required.push(name);
+        }
     }
     let mut schema = of_type("object");
     schema.insert("properties".to_owned(), Value::Object(properties));

@@ -1,8 +1,10 @@
 //! The groups above a command, whose options a caller gives together with the command's own.
 
+use std::collections::HashMap;
+
 use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 
-use super::commands::{is_group, is_of_click, kind_of_command};
+use super::commands::{is_group, is_of_click};
 use super::{function_named, text};
 use crate::discovery::python::fields::keyword;
 use crate::discovery::python::module::{Module, Named};
@@ -82,17 +84,47 @@ fn owner_of_function<'a>(module: &Module<'a>, function: &StmtFunctionDef) -> Opt
     by_decorator.or_else(|| owner_by_call(module, "add_command", &function.name))
 }
 
+/// What the functions and calls of a file say of groups.
+#[derive(Debug)]
+pub(in crate::discovery::python) struct GroupIndex<'a> {
+    /// By application of typer, its callback.
+    callbacks: HashMap<&'a str, &'a StmtFunctionDef>,
+    /// By the method and the name of its first argument: `cli.add_command(show)`
+    calls: HashMap<(&'a str, &'a str), &'a ExprCall>,
+}
+
+impl<'a> GroupIndex<'a> {
+    fn of(module: &Module<'a>) -> Self {
+        let mut index = Self { callbacks: HashMap::new(), calls: HashMap::new() };
+        for function in module.functions() {
+            for decorator in &function.decorator_list {
+                let method = called(decorator).as_attribute_expr().filter(|it| it.attr.as_str() == "callback");
+                if let Some(application) = method.and_then(|it| it.value.as_name_expr()) {
+                    index.callbacks.entry(application.id.as_str()).or_insert(function);
+                }
+            }
+        }
+        for call in &module.calls {
+            let first = call.arguments.args.first().and_then(Expr::as_name_expr);
+            if let (Some(method), Some(first)) = (call.func.as_attribute_expr(), first) {
+                index.calls.entry((method.attr.as_str(), first.id.as_str())).or_insert(call);
+            }
+        }
+        index
+    }
+}
+
+fn index<'m, 'a>(module: &'m Module<'a>) -> &'m GroupIndex<'a> {
+    module.groups.get_or_init(|| GroupIndex::of(module))
+}
+
 /// `app.add_typer(users, name="users")`
 fn owner_by_call<'a>(module: &Module<'a>, word: &str, name: &str) -> Option<Owner<'a>> {
     owner(module, &call_with(module, word, name)?.func.as_attribute_expr()?.value)
 }
 
 fn call_with<'a>(module: &Module<'a>, word: &str, name: &str) -> Option<&'a ExprCall> {
-    module.calls.iter().copied().find(|call| {
-        let is_word = call.func.as_attribute_expr().is_some_and(|it| it.attr.as_str() == word);
-        let first = call.arguments.args.first().and_then(Expr::as_name_expr);
-        is_word && first.is_some_and(|first| first.id.as_str() == name)
-    })
+    index(module).calls.get(&(word, name)).copied()
 }
 
 fn owner<'a>(module: &Module<'a>, value: &Expr) -> Option<Owner<'a>> {
@@ -107,13 +139,7 @@ fn owner<'a>(module: &Module<'a>, value: &Expr) -> Option<Owner<'a>> {
 
 /// `@app.callback()`
 fn callback_of<'a>(module: &Module<'a>, application: &str) -> Option<&'a StmtFunctionDef> {
-    let is_callback = |decorator: &Decorator| {
-        called(decorator).as_attribute_expr().is_some_and(|it| {
-            let of = it.value.as_name_expr();
-            it.attr.as_str() == "callback" && of.is_some_and(|name| name.id.as_str() == application)
-        })
-    };
-    module.functions().into_iter().find(|function| function.decorator_list.iter().any(is_callback))
+    index(module).callbacks.get(application).copied()
 }
 
 /// Whether a decorator makes a group, and adds no parameter: `@click.group()`, `@cli.group()`, `@click.command(cls=AliasedGroup)`.
@@ -121,9 +147,10 @@ pub(super) fn makes_group(module: &Module<'_>, decorator: &Expr) -> bool {
     let call = decorator.as_call_expr();
     let called = call.map_or(decorator, |call| &*call.func);
     if let Some(class) = call.and_then(|call| keyword(call, "cls"))
-        && kind_of_command(module, called).is_some()
+        && is_class_of_groups(module, class)
     {
-        return is_class_of_groups(module, class);
+        let is_word = called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "command");
+        return module.outside_name(called).map_or(is_word, |full| is_of_click(&full, "command"));
     }
     let is_nested = called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "group");
     module.outside_name(called).map_or(is_nested, |full| is_of_click(&full, "group"))

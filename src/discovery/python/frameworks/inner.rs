@@ -27,20 +27,16 @@ struct Search<'a> {
 impl<'a> StatementVisitor<'a> for Search<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         let Stmt::FunctionDef(function) = statement else { return walk_stmt(self, statement) };
-        match self.around {
-            Some(around) => {
-                let is_known = self.found.last().is_some_and(|last| std::ptr::eq(*last, around));
-                if !is_known && function.decorator_list.iter().any(makes_tool) {
-                    self.found.push(around);
-                }
-                walk_stmt(self, statement);
-            }
-            None => {
-                self.around = Some(function);
-                walk_stmt(self, statement);
-                self.around = None;
+        let outer = self.around;
+        if let Some(around) = outer {
+            let is_known = self.found.last().is_some_and(|last| std::ptr::eq(*last, around));
+            if !is_known && function.decorator_list.iter().any(makes_tool) {
+                self.found.push(around);
             }
         }
+        self.around = outer.or(Some(function));
+        walk_stmt(self, statement);
+        self.around = outer;
     }
 }
 

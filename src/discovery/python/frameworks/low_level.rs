@@ -107,7 +107,7 @@ pub(super) fn written_schema<'a>(module: &Module<'a>, schema: &'a Expr) -> Schem
     let written = match partly_literal(module, schema, DEEPEST) {
         Some(Value::Object(mut schema)) => {
             schema.shift_remove("$schema");
-            schema.entry("type").or_insert_with(|| "object".into());
+            schema.insert("type".to_owned(), "object".into());
             Value::Object(schema)
         }
         _ => Value::Null,
@@ -137,6 +137,9 @@ fn partly_literal(module: &Module<'_>, value: &Expr, depth: usize) -> Option<Val
         return literal(value, module).or_else(|| constant(module, value, depth));
     };
     let depth = depth.checked_sub(1)?;
+    if !module.budget.spend(dictionary.items.len() + 1) {
+        return None;
+    }
     let mut object = Map::new();
     for item in &dictionary.items {
         let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();

@@ -20,7 +20,7 @@ pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_c
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
-pub(super) use groups::{groups_of, words_before};
+pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
 pub(super) use inner::{RULE as INNER_RULE, makers_of_tools};
 pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
@@ -172,6 +172,12 @@ impl Offer<'_> {
             function.declared = Some(Box::new(declared));
         }
     }
+}
+
+/// Whether something of a framework makes tools, by its full name.
+pub(super) fn makes_tools(full: &str) -> bool {
+    let word = last_name(full);
+    MAKERS.contains(&word) || CLASSES.contains(&word) || SERVERS.contains(&word)
 }
 
 /// Whether a decorator makes a tool of its function and leaves what the function returns.

@@ -13,6 +13,15 @@ def settings_of_tool():
     return "[tool.%s.config]" % stem.replace("-", "_")
 
 
+def source():
+    """The text of the tool file; empty where it is gone."""
+    try:
+        with open(state.source or state.tool_file, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def call_id():
     return ((state.params or {}).get("call") or {}).get("id") or ""
 

@@ -1,6 +1,6 @@
 """What is called for a tool of a framework: its function, with what the framework would give it."""
 
-from types import CoroutineType, FunctionType, MethodType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 
 from ..state import state
 from .behind import package_of
@@ -66,7 +66,10 @@ def current_for(call, module):
     else:
         def within(*args, **kwargs):
             with current():
-                return call(*args, **kwargs)
+                result = call(*args, **kwargs)
+                if type(result) is GeneratorType:
+                    return list(result)
+            return _collected(result, current) if type(result) is AsyncGeneratorType else result
     within.__wrapped__ = call
     return within
 
@@ -87,6 +90,11 @@ def _run(coroutine):
     import asyncio
 
     return asyncio.run_coroutine_threadsafe(coroutine, calls._loop).result()
+
+
+async def _collected(generator, current):
+    with current():
+        return [item async for item in generator]
 
 
 async def _later(coroutine, given, read):

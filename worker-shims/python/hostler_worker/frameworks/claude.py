@@ -30,5 +30,8 @@ def _part(part):
     if kind == "text":
         return part.get("text")
     if kind in ("image", "audio") and isinstance(part.get("data"), str):
-        return hostler.File(b64decode(part["data"]), part.get("mimeType") or part.get("mime_type"))
+        try:
+            return hostler.File(b64decode(part["data"], validate=True), part.get("mimeType") or part.get("mime_type"))
+        except ValueError:
+            return part
     return part

@@ -4,6 +4,7 @@ from ..convert import Mismatch
 from ..encode import ToolFailed
 from ..printed import Printed
 from .behind import package_of, unwrapped
+from .call import source
 
 _CLICK = ("click", "rich_click", "typer")
 
@@ -115,7 +116,8 @@ def _given(commands, kwargs):
     for command in reversed(commands):
         values = {}
         for parameter in command.params:
-            value = unknown.get(parameter.name) if parameter.name not in values else None
+            is_open = parameter.name in unknown or parameter.required  # one that both need is given to both
+            value = kwargs.get(parameter.name) if is_open and parameter.name not in values else None
             if value is None and parameter.name not in values:
                 value = _default_of_prompt(parameter)
             if value is not None:
@@ -145,13 +147,16 @@ def object_for(group, module):
 
 
 def _written_object(group, module):
-    with open(module.__file__, "rb") as file:
-        text = file.read()
+    text = source()
     if b"obj" not in text:
         return None
     import ast
 
-    for call in ast.walk(ast.parse(text)):
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # it was changed after it was loaded
+        return None
+    for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and module.__dict__.get(call.func.id) is group:
             for keyword in call.keywords:
                 if keyword.arg == "obj":

@@ -2,13 +2,14 @@
 
 from ..loading import Function
 from .calling import current_for
+from .mcp import lifespan_of
 
 
 def named(module, symbol):
     """The tool of a symbol `call_tool:HANDLER:NAME`."""
     _, handler, name = symbol.split(":", 2)
     handler = module.__dict__[handler]
-    begin = _lifespan(module)
+    begin = lifespan_of(module)
 
     async def call(**arguments):
         if begin is not None:
@@ -18,16 +19,10 @@ def named(module, symbol):
     return Function(symbol, current_for(call, module))
 
 
-def _lifespan(module):
-    from .mcp import lifespan_of
-
-    return lifespan_of(module)
-
-
 def _read(result):
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
         return result[1]  # content, and the same in its structure
-    if isinstance(result, dict) or not hasattr(result, "__iter__"):
+    if not isinstance(result, (list, tuple, set)) and not hasattr(result, "__next__"):
         return result
     content = list(result)
     return content[0] if len(content) == 1 else content

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import hostler
 
 from .behind import package_of
-from .call import call_id
+from .call import call_id, source
 
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _LEVEL = {"notice": "info", "critical": "error", "alert": "error", "emergency": "error"}
@@ -35,8 +35,7 @@ def lifespan_of(module):
 
 def current_of(module):
     """What makes a context the current one for a call, where the file asks for it; None elsewhere."""
-    with open(module.__file__, "rb") as file:
-        text = file.read()
+    text = source()
     if b"get_context" not in text and b"request_context" not in text:
         return None
     server = _server_of(module)
