@@ -109,7 +109,7 @@ def _plain(builder, kind):
 
 
 def _key(builder, hint):
-    """Keys of objects are texts."""
+    """The converter of keys, which are strings in JSON."""
     hint = builder.resolve(hint)
     for _ in range(_DEEPEST):
         inner = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)

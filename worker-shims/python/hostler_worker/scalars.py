@@ -47,7 +47,7 @@ def from_text(kind):
 
 
 def key_of_enum(kind):
-    """For the keys of dict[Level, X]; None for other types. A member that is no text is meant by the text of its value."""
+    """For the keys of dict[Level, X]; None for other types. The key of a member whose value is not a string is that value as a string."""
     enum = sys.modules.get("enum")
     if enum is None or not isinstance(kind, type) or not issubclass(kind, enum.Enum):
         return None

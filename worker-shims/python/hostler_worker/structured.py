@@ -32,7 +32,7 @@ def converter(cls, builder, args=()):
 
 
 def hints_of(cls, builder):
-    """Converters by field, of the class and those it is made from, whose annotations mean what they mean where those stand."""
+    """Converters by field, of the class and its bases. The annotations of each are resolved in its own module."""
     found, bounds = {}, _bounds(cls, builder.bound)
     if hasattr(cls, "__total__"):  # a typed dictionary has the annotations of those that it is made from
         builder = builder.within(builder.namespace, {key: value for bound in reversed(bounds.values()) for key, value in bound.items()})

@@ -19,16 +19,15 @@ encode.readers = READERS
 def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""
-    commands = begin = None
-    serves = not SERVERS.isdisjoint(sys.modules)
+    commands = begin = current = None
     if not COMMANDS.isdisjoint(sys.modules):
         from .commands import Commands
 
         commands = Commands(module)
-    if serves:
-        from .mcp import lifespan_of
+    if not SERVERS.isdisjoint(sys.modules):
+        from .mcp import current_of, lifespan_of
 
-        begin = lifespan_of(module)
+        begin, current = lifespan_of(module), current_of(module)
     for name, made in codes.items():
         value = module.__dict__.get(name)
         if value is None or isinstance(value, type):
@@ -46,4 +45,4 @@ def adapt(found, module, codes):
                 found[name] = Function(name, claude.calling(function))
                 continue
             call = calling(function, given_to(function, module, package), value, begin)
-            found[name] = Function(name, current_for(call, module) if serves else call)
+            found[name] = Function(name, current_for(call, current))

@@ -52,11 +52,8 @@ def calling(function, given, value=None, begin=None):
     return call
 
 
-def current_for(call, module):
-    """The same with the context of MCP's frameworks as the current one, where the file asks for that: `get_context()`."""
-    from .mcp import current_of
-
-    current = current_of(module)
+def current_for(call, current):
+    """The same with the context of MCP's frameworks as the current one, as `current` sets it; unchanged where that is None."""
     if current is None:
         return call
     if _is_coroutine_function(call):

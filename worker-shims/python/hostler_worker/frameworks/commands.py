@@ -80,7 +80,7 @@ def calling(root, command, words, obj=lambda: None):
         commands = chain(root, words)
         given = _given(commands, kwargs)
         with Printed() as printed:
-            # The words lead through the groups as on a command line; values are given, not parsed.
+            # Only the names of the subcommands are parsed; the values are handed over as they are.
             for one, values in zip(commands, given):
                 one.make_parser = lambda context, values=values, is_last=one is command: _Parser(values, is_last)
             try:

@@ -2,7 +2,7 @@
 
 from ..loading import Function
 from .calling import current_for
-from .mcp import lifespan_of
+from .mcp import current_of, lifespan_of
 
 
 def named(module, symbol):
@@ -16,7 +16,7 @@ def named(module, symbol):
             await begin()
         return _read(await handler(name, arguments))
 
-    return Function(symbol, current_for(call, module))
+    return Function(symbol, current_for(call, current_of(module)))
 
 
 def _read(result):
