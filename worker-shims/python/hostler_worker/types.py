@@ -129,7 +129,8 @@ class Builder:
 
     def _of_pydantic(self, hint):
         """A union as pydantic converts it, where the file has imported that: it chooses by how well each member fits."""
-        if "pydantic" not in sys.modules or _is_optional(hint) or self.bound:
+        is_plain = all(isinstance(arg, type) and arg in _EXACT for arg in typing.get_args(hint))
+        if "pydantic" not in sys.modules or is_plain or _is_optional(hint) or self.bound:
             return None
         from . import models
 
