@@ -2,6 +2,7 @@
 
 import sys
 
+from .package import in_dots, is_own
 from .state import state
 from .wire import id_text, quote
 
@@ -88,6 +89,8 @@ def _missing(error):
     kind, name, what = type(error), None, None
     if issubclass(kind, ModuleNotFoundError):
         what, name = "module", ImportError.name.__get__(error)
+        if type(name) is str and is_own(name):
+            return {}  # a neighbour: no package brings it
     elif hostler is not None and issubclass(kind, hostler.HostlerError):
         if getattr(error, "of_client", False) and error.code in ("NOT_SUPPORTED", "TOOL_TIMEOUT", "BUSY"):
             capability = getattr(error, "capability", None)
@@ -165,7 +168,7 @@ def _advice(error):
 
 
 def _named(error, above):
-    text = _text(error)
+    text = in_dots(_text(error)) if issubclass(type(error), ImportError) else _text(error)
     above += (id(error),)
     members = [one for one in _members(error) if id(one) not in above]
     if members and len(members) < 4 and len(above) < 5:  # a group's own text names none of them

@@ -23,6 +23,17 @@ def _is_package(folder):
     return os.path.basename(folder).isidentifier() and os.path.exists(os.path.join(folder, "__init__.py"))
 
 
+def is_own(name):
+    """Whether a module is one of a folder's package, which has no name of its own."""
+    return name.startswith((_ALONE, _OTHER))
+
+
+def in_dots(text):
+    """What Python says of such a module, as the file names it: `No module named '.units'`."""
+    beside = _ALONE + "." + _ALONE
+    return text.replace("'%s'" % beside, "the folder of the file").replace(beside + ".", ".").replace(_ALONE + ".", "..").replace(_OTHER, "")
+
+
 class Folders:
     """Finds these packages when one of them is first imported. It comes after every other finder."""
 
