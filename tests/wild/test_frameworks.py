@@ -97,8 +97,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
     async def test_fastmcp_is_given_its_tools(self):
         for needs in ("fastmcp==2.14.7", "fastmcp==4.2.3"):
             with self.subTest(needs):
-                await self.served("fastmcp_further", needs, names=("double", "told", "plain"), double=({"value": 4}, 8),
-                                  told=({"word": "x"}, "x True"), plain=({}, "Context"))
+                await self.served("fastmcp_further", needs, names=("double", "report", "plain"), double=({"value": 4}, 8),
+                                  report=({"word": "x"}, "x True"), plain=({}, "Context"))
 
     async def test_sdk_low_level(self):
         await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),

@@ -1,5 +1,6 @@
 //! One Python tool file: bytes in, description out. A file that cannot be read is described as broken, never skipped.
 
+mod all_imports;
 mod annotations;
 mod classes;
 mod constraints;

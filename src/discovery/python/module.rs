@@ -4,11 +4,11 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{
     Alias, ExceptHandler, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom,
 };
 
+use super::all_imports::all_imports;
 use super::classes::Ancestry;
 use super::frameworks::{GroupIndex, Offers, makes_tools};
 use super::live::{Live, OpenNames};
@@ -96,7 +96,7 @@ impl<'a> Module<'a> {
             open: RefCell::default(),
         };
         module.block(body, Reach::Runs);
-        Imports(&mut module.imports).visit_body(body);
+        module.imports = all_imports(body);
         module.offers = Offers::of(&module, body);
         module
     }
@@ -310,29 +310,6 @@ impl<'a> Module<'a> {
 impl<'a> Binding<'a> {
     fn as_function(&self) -> Option<&'a StmtFunctionDef> {
         if let Self::Function(function) = self { Some(function) } else { None }
-    }
-}
-
-/// More dots lead further up than any package.
-const MOST_DOTS: u32 = 16;
-
-/// Every import of a file, also inside functions.
-struct Imports<'m>(&'m mut BTreeSet<String>);
-
-impl<'a> StatementVisitor<'a> for Imports<'_> {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::Import(import) => self.0.extend(import.names.iter().map(|alias| alias.name.to_string())),
-            Stmt::ImportFrom(import) => {
-                let from = import.module.as_ref().map_or("", |module| module.as_str());
-                // `from x import y` may mean the file x/y.py as well as a name in x.py. Dots before it lead to the folder and upwards.
-                let dots = ".".repeat(import.level.min(MOST_DOTS) as usize);
-                let inside = if from.is_empty() { dots.clone() } else { format!("{dots}{from}.") };
-                self.0.extend(import.names.iter().map(|alias| format!("{inside}{}", alias.name)));
-                self.0.extend((!from.is_empty()).then(|| format!("{dots}{from}")));
-            }
-            _ => walk_stmt(self, statement),
-        }
     }
 }
 

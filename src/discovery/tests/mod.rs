@@ -11,6 +11,7 @@ mod hints;
 mod live;
 mod results;
 mod roles;
+mod servers;
 mod sizes;
 mod types;
 

@@ -10,9 +10,9 @@ def double(value: int) -> int:
     return 2 * value
 
 
-async def _told(word: str) -> str:
+async def _report(word: str) -> str:
     context = get_context()
-    await context.info(f"told {word}")
+    await context.info(f"heard {word}")
     return f"{word} {context.request_id != ''}"
 
 
@@ -25,4 +25,4 @@ def helper():
     """No tool."""
 
 
-mcp = FastMCP("Further", tools=[double, Tool.from_function(_told, name="told", description="Tells."), plain])
+mcp = FastMCP("Further", tools=[double, Tool.from_function(_report, name="report", description="Reports."), plain])

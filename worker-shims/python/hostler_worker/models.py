@@ -26,7 +26,7 @@ def adapted(hint):
 
 
 def union(hint, namespace):
-    """Of a union, by which member fits best; None where a member is none of pydantic's own types, or bytes, which have another form here."""
+    """Of a union, by which member fits best. None where a member is not one of pydantic's own types, or is bytes, which hostler writes as base64."""
     if _mentions_other(hint, 16):
         return None
     try:

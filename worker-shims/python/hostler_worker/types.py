@@ -183,17 +183,17 @@ class Builder:
         return structured.converter(cls, self.within(structured.namespace_of(cls, self.namespace), structured.bound_by(cls, args)), args)
 
     def _union(self, args):
-        args = sorted((self.resolve(arg) for arg in args), key=_rank)
+        resolved = map(self.resolve, args)
+        args = sorted((arg for arg in resolved if arg is not None), key=_rank)  # without names for type checkers only
         exact = frozenset(arg for arg in args if isinstance(arg, type) and arg in _EXACT)
         if all(arg in exact for arg in args):
             return None  # all plain: the host has checked them against the schema
-        is_optional = exact == {_NONE} and len(args) == 2
-        builder = self if is_optional or self.checks else Builder(self.namespace, self.made, self.bound, True)
+        optional = exact == {_NONE} and len(args) == 2
+        builder = self if optional or self.checks else Builder(self.namespace, self.made, self.bound, True)
         built = [(arg, builder.build(arg)) for arg in args if arg not in exact]
         if any(convert is None and not _is_plain_generic(arg) for arg, convert in built):
             return None  # one member takes anything
         others = [convert or exactly(typing.get_origin(arg)) for arg, convert in built]
-        optional = exact == {_NONE} and len(others) == 1
         takes_float = any(arg is float for arg in args)
 
         def convert(value, path):

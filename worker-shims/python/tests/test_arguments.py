@@ -159,6 +159,7 @@ class Conversion(ShimTest):
             ("Union[Tuple[int, int], List[str]]", ["a", "b"], "['a', 'b']"),
             ("Union[Tuple[int, int], List[str]]", [1, 2], "(1, 2)"),
             ("Union[Pair, str]", [1.0], "Pair(a=1, b=0)"),
+            ("Union[Number, 'OnlyForCheckers']", {"value": 1}, "Number(value=1, more=None)"),
             ("Union[bool, Number]", True, "True"),
             ("Union[Bound, Texts]", {"limit": None}, "Bound(limit=None)"),
             ("Union[float, str]", 2, "2.0"),

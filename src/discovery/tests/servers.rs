@@ -1,0 +1,80 @@
+//! Servers of MCP that are given their tools or list them, and tools that take one dictionary.
+
+use serde_json::{Value, json};
+
+use super::{file, function, names};
+
+#[test]
+fn schemas_that_grow_with_every_line_are_read_in_bounded_time() {
+    let mut text =
+        "from mcp.server import Server\nfrom mcp.types import Tool\ns = Server('x')\nS0 = {'a': 1}\n".to_owned();
+    let levels = (1..30).map(|level| {
+        let last = level - 1;
+        format!("S{level} = {{'a': S{last}, 'b': S{last}, 'c': S{last}, 'd': S{last}}}\n")
+    });
+    text.extend(levels);
+    text += "@s.list_tools()\nasync def listed(): return [Tool(name='t', inputSchema={'properties': S29})]\n\
+             @s.call_tool()\nasync def called(name, arguments): ...\n";
+    assert_eq!(names(&file(&text)), ["t"]);
+}
+
+#[test]
+fn a_server_may_be_given_its_tools() {
+    let found = file(
+        "from fastmcp import FastMCP\nfrom fastmcp.tools import Tool\ndef a(): ...\ndef _b(): ...\ndef helper(): ...\n\
+         mcp = FastMCP('x', tools=[a, Tool.from_function(_b, name='b')])\n",
+    );
+    assert_eq!(names(&found), ["a", "b"]);
+}
+
+const LOW_LEVEL: &str = "from mcp.server import Server\nimport mcp.types as types\nserver = Server('x')\ndef helper(): ...\n\
+     @server.list_tools()\nasync def listed(): return LIST\n@server.call_tool()\nasync def called(name, arguments): ...\n";
+
+#[test]
+fn the_tools_of_a_low_level_server_are_those_that_it_lists() {
+    let listed = |list: &str| file(&LOW_LEVEL.replace("LIST", list));
+    let one = "types.Tool(name='find-it', description='Finds.\\n\\nMore.', inputSchema={'type': 'object', 'properties': {'q': \
+               {'type': 'string', 'enum': KINDS}}, 'required': ['q'], 'additionalProperties': False})";
+    let found = listed(&format!("[{one}]"));
+    let [function] = &found.functions[..] else { panic!("{found:?}") };
+    assert_eq!((function.name.as_str(), function.symbol()), ("find_it", "call_tool:called:find-it"));
+    assert_eq!(function.summary.as_deref(), Some("Finds."));
+    let expected = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": false});
+    assert_eq!(Value::Object(function.input_schema.read()), expected, "what is computed restricts nothing");
+    for broken in
+        ["{'type': 'string'}", "{'properties': [1]}", "{'type': 'strange'}", "schema()", "{**base}", "'x'", "None"]
+    {
+        let found = listed(&format!("[types.Tool(name='a', inputSchema={broken})]"));
+        assert_eq!(Value::Object(found.functions[0].input_schema.read()), json!({"type": "object"}), "{broken}");
+    }
+    for computed in ["[types.Tool(name=name) for name in names]", "registry.all()", "[]"] {
+        let found = listed(computed);
+        assert!(names(&found).is_empty(), "{computed}");
+        assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("low-level-server", 6), "{computed}");
+    }
+    let constant = format!("{}TOOLS = [{one}]\n", LOW_LEVEL.replace("LIST", "TOOLS"));
+    assert_eq!(names(&file(&constant)), ["find_it"]);
+}
+
+#[test]
+fn one_dictionary_may_hold_all_arguments() {
+    let schema = |declared: &str| {
+        let text = format!(
+            "from claude_agent_sdk import tool\nfrom typing import TypedDict\nclass In(TypedDict):\n    q: str\n\
+             @tool('t', 'Text.', {declared})\nasync def f(args): ...\n"
+        );
+        Value::Object(function(&text).input_schema.read())
+    };
+    let types = json!({"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "array", "items": {"type": "string"}}}, "required": ["a", "b"]});
+    assert_eq!(schema("{'a': float, 'b': list[str]}"), types);
+    assert_eq!(
+        schema("{'type': 'object', 'properties': {'a': {'minimum': 1}}}")["properties"],
+        json!({"a": {"minimum": 1}})
+    );
+    assert_eq!(schema("In")["required"], json!(["q"]));
+    assert_eq!(schema("{'q': str, 'q': int}")["required"], json!(["q"]));
+    let constant =
+        "from claude_agent_sdk import tool\nTYPES = {'a': int}\n@tool('t', 'Text.', TYPES)\nasync def f(args): ...\n";
+    assert_eq!(function(constant).input_schema.read()["required"], json!(["a"]));
+    assert_eq!(schema("{name: str}"), json!({"type": "object"}));
+}
