@@ -139,6 +139,7 @@ class Conversion(ShimTest):
                 a: int
                 b: int = 0
             Id = NewType("Id", int)
+            Deep = NewType("Deep", Id)
         """
         cases = [
             ("Union[Number, Text, Texts]", {"value": "x"}, "Text(value='x')"),
@@ -164,6 +165,7 @@ class Conversion(ShimTest):
             ("Union[Bound, Texts]", {"limit": None}, "Bound(limit=None)"),
             ("Union[float, str]", 2, "2.0"),
             ("Dict[Id, int]", {"7": 1}, "{7: 1}"),
+            ("Dict[Deep, int]", {"7": 1}, "{7: 1}"),
             ("Dict[Annotated[int, 'x'], int]", {"7": 1}, "{7: 1}"),
             ("Dict[Optional[int], int]", {"7": 1}, "{7: 1}"),
             ("Dict[Level, int]", {"2": 1}, "{<Level.HIGH: 2>: 1}"),
@@ -175,9 +177,10 @@ class Conversion(ShimTest):
             with self.subTest(hint, value=value):
                 self.assertEqual(worker.call("f%d" % n, {"x": value}).get("result"), expected)
         self.assertEqual(worker.call("both", {"a": {"value": 1}, "b": {"value": 1}})["result"], "[Number(value=1, more=None), {'value': 1}]")
-        self.fault(worker.call("f%d" % (len(cases) - 5), {"x": 10 ** 400}), -32602, "a number that fits a float")
-        self.fault(worker.call("f4", {"x": "soon"}), -32602, "x: expected ")
-        self.fault(worker.call("f0", {"x": {"value": [1]}}), -32602, "x: expected ")
+        taking = {hint: "f%d" % n for n, (hint, _, _) in enumerate(cases)}
+        self.fault(worker.call(taking["Union[float, str]"], {"x": 10 ** 400}), -32602, "a number that fits a float")
+        self.fault(worker.call(taking["Union[Annotated[int, 'whole'], date]"], {"x": "soon"}), -32602, "x: expected ")
+        self.fault(worker.call(taking["Union[Number, Text, Texts]"], {"x": {"value": [1]}}), -32602, "x: expected ")
 
     def test_generic_classes_hold_what_they_are_given(self):
         self.file("""
@@ -233,8 +236,16 @@ class Conversion(ShimTest):
         ):
             with self.subTest(name):
                 self.assertEqual(worker.call(name, {"x": value}).get("result"), expected)
-        self.assertEqual(worker.call("several", {"x": {"a": {"item": "2026-01-02"}}, "y": {"item": 1}})["result"],
-                         "[{'a': Box(item=datetime.date(2026, 1, 2), others=None)}, Box(item=1, others=None)]")
+        self.assertEqual(worker.call("several", {"x": {"a": {"item": "2026-01-02", "others": ["2026-01-03"]}}, "y": {"item": 1, "others": [2]}})["result"],
+                         "[{'a': Box(item=datetime.date(2026, 1, 2), others=[datetime.date(2026, 1, 3)])}, Box(item=1, others=[2])]")
+
+    @unittest.skipIf(sys.version_info < (3, 11), "generic typed dictionaries are newer than this Python")
+    def test_generic_typed_dictionaries(self):
+        worker = self.worker("from datetime import date\nfrom typing import Generic, TypedDict, TypeVar\nT = TypeVar('T')\n"
+                             "class Held(TypedDict, Generic[T]):\n    item: T\nclass Dated(Held[date]):\n    text: str\n"
+                             "def f(x: Dated, y: Held[date]): return repr([x, y])\n")
+        self.assertEqual(worker.call("f", {"x": {"item": "2026-01-02", "text": "a"}, "y": {"item": "2026-01-03"}})["result"],
+                         "[{'item': datetime.date(2026, 1, 2), 'text': 'a'}, {'item': datetime.date(2026, 1, 3)}]")
 
     @unittest.skipUnless(NEWER, "type parameters are newer than this Python")
     def test_aliases_with_type_parameters(self):

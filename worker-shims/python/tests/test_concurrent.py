@@ -100,6 +100,7 @@ class Together(ConcurrentTest):
                 for i in range(n): yield i
             async def agenerator(n: int):
                 for i in range(n): yield i
+            async def handed_on(n: int): return agenerator(n)
             def wrap(f):
                 @functools.wraps(f)
                 def inner(*args, **kwargs): return f(*args, **kwargs)
@@ -117,7 +118,7 @@ class Together(ConcurrentTest):
         """)
         picture = {"mime_type": "image/png", "base64": "cG5n"}
         for name, kwargs, expected in (
-            ("generator", {"n": 3}, [0, 1, 2]), ("agenerator", {"n": 3}, [0, 1, 2]), ("wrapped", {"day": "2024-02-01"}, 2024),
+            ("generator", {"n": 3}, [0, 1, 2]), ("agenerator", {"n": 3}, [0, 1, 2]), ("handed_on", {"n": 2}, [0, 1]), ("wrapped", {"day": "2024-02-01"}, 2024),
             ("wrapped_generator", {"n": 2}, [0, 1]), ("picture", {}, picture), ("picture_later", {}, picture),
             ("year", {"day": "2024-02-01"}, 2024),
         ):
