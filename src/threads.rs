@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::telemetry::carry;
 
@@ -48,6 +48,27 @@ pub async fn blocking_or_here<T: Send + 'static>(work: impl FnOnce() -> T + Send
         job();
     }
     result.await
+}
+
+/// The same for work of which so much is done at once as the semaphore, which is never closed, has permits: more threads would only
+/// wait for each other.
+pub async fn blocking_within<T: Send + 'static>(
+    turns: &'static Semaphore,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let turn = turns.acquire().await;
+    Ok(blocking(holding(turn, work))?.await)
+}
+
+/// Work that has something until it is done, such as its turn.
+pub fn holding<T>(
+    held: impl Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl FnOnce() -> T + Send + 'static {
+    move || {
+        let _held = held;
+        work()
+    }
 }
 
 /// Work on threads that the end of the process waits for.
@@ -151,6 +172,8 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[tokio::test]
@@ -167,6 +190,27 @@ mod tests {
             sum += work.await;
         }
         assert_eq!(sum, 28);
+    }
+
+    #[tokio::test]
+    async fn no_more_work_than_has_turns_is_done_at_once() {
+        static TURNS: Semaphore = Semaphore::const_new(2);
+        let (now, most) = (std::sync::Arc::new(AtomicUsize::new(0)), std::sync::Arc::new(AtomicUsize::new(0)));
+        let works = (0..40).map(|_| {
+            let (now, most) = (std::sync::Arc::clone(&now), std::sync::Arc::clone(&most));
+            tokio::spawn(blocking_within(&TURNS, move || {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                thread::yield_now();
+                now.fetch_sub(1, Ordering::SeqCst);
+            }))
+        });
+        for work in works.collect::<Vec<_>>() {
+            work.await.unwrap().unwrap();
+        }
+        assert!(most.load(Ordering::SeqCst) <= 2);
+        let panics = tokio::spawn(blocking_within(&TURNS, || panic!("on purpose")));
+        assert!(panics.await.unwrap_err().is_panic());
+        assert_eq!(TURNS.available_permits(), 2);
     }
 
     #[tokio::test]

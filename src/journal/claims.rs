@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::keys::{Claimed, Keyed};
 use super::place::Left;
 use super::store::{LazyStore, Store, StoreError};
-use super::{Journal, LONGEST_WORK, cannot_be_asked, recover};
+use super::{Journal, LONGEST_WORK, WORKING, cannot_be_asked, recover};
 use crate::telemetry::unix_ms;
-use crate::threads::blocking;
+use crate::threads::{blocking, blocking_within};
 
 /// The pause while another process recovers a spool.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -38,15 +38,14 @@ impl Journal {
         let left = move |name: &str| if known.contains(name) { Ok(Left::Nothing) } else { place.left(name) };
         let (store, wanted) = (Arc::clone(&self.store), asked.clone());
         let claim = move |store: &mut dyn Store| store.claim_key(&wanted, &spool, unix_ms(), &left);
-        let working = blocking(move || store.with(claim)).map_err(|error| cannot_be_asked(&error))?;
-        let mut working = Box::pin(working);
+        let mut working = Box::pin(blocking_within(&WORKING, move || store.with(claim)));
         if let Ok(claimed) = tokio::time::timeout(LONGEST_WORK, &mut working).await {
-            return claimed.map_err(|error| cannot_be_asked(&error));
+            return claimed.map_err(|error| cannot_be_asked(&error))?.map_err(|error| cannot_be_asked(&error));
         }
         // It may take the key yet, for a call that is not made.
         let (store, asked, spool) = (Arc::clone(&self.store), asked.clone(), self.spool.claim().name.clone());
         tokio::spawn(async move {
-            if matches!(working.await, Ok(Ok(Claimed::First))) {
+            if matches!(working.await, Ok(Ok(Ok(Claimed::First)))) {
                 give_back(store, asked, spool).await;
             }
         });
@@ -93,9 +92,7 @@ async fn give_back(store: Arc<LazyStore>, asked: Keyed, spool: String) {
 
 async fn is_free(store: &Arc<LazyStore>, asked: &Keyed, spool: &str) -> bool {
     let (store, asked, spool) = (Arc::clone(store), asked.clone(), spool.to_owned());
-    let freeing = blocking(move || store.with(|store| store.free_key(&asked.tool, &asked.key, &asked.call, &spool)));
-    match freeing {
-        Ok(freeing) => tokio::time::timeout(LONGEST_WORK, freeing).await.is_ok_and(|freed| freed.is_ok()),
-        Err(_) => false,
-    }
+    let free = move || store.with(|store| store.free_key(&asked.tool, &asked.key, &asked.call, &spool));
+    let freed = tokio::time::timeout(LONGEST_WORK, blocking_within(&WORKING, free)).await;
+    matches!(freed, Ok(Ok(Ok(()))))
 }

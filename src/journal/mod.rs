@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use self::ends::Ends;
 use self::filler::Filler;
@@ -45,7 +45,7 @@ use crate::config::{Config, ConfigOptions, Environment};
 use crate::outcome::{Code, Fault};
 use crate::process::{Barrier, boot_id};
 use crate::telemetry::unix_ms;
-use crate::threads::{Unfinished, blocking};
+use crate::threads::{Unfinished, blocking, blocking_within};
 
 pub use self::ends::CallEnd;
 pub use self::keys::{Claimed, Keyed, difference, digest};
@@ -69,6 +69,9 @@ const LONGEST_LOOK: Duration = Duration::from_secs(10);
 const ACCEPTANCE: Duration = Duration::from_secs(5);
 /// How long the store may take for one thing.
 const LONGEST_WORK: Duration = Duration::from_secs(10);
+/// Who works on a store, and reads one, on a thread: some, so that the next is ready when one is done.
+static WORKING: Semaphore = Semaphore::const_new(4);
+static READING: Semaphore = Semaphore::const_new(4);
 
 /// The journal of a process.
 pub struct Journal {
@@ -176,10 +179,10 @@ impl Journal {
         work: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
         let store = Arc::clone(&self.store);
-        let working = blocking(move || store.with(work));
-        let working = working.map_err(|error| cannot_be_asked(&error))?;
+        let working = blocking_within(&WORKING, move || store.with(work));
         let done = tokio::time::timeout(LONGEST_WORK, working).await;
-        done.map_err(|_| cannot_be_asked(&"it does not answer"))?.map_err(|error| cannot_be_asked(&error))
+        let done = done.map_err(|_| cannot_be_asked(&"it does not answer"))?;
+        done.map_err(|error| cannot_be_asked(&error))?.map_err(|error| cannot_be_asked(&error))
     }
 
     /// A call that is written down, also by a hostler that was killed just before this one was started.
@@ -202,11 +205,11 @@ impl Journal {
     ) -> Option<T> {
         let Some(reading) = &self.reading else { return self.place().read(read).await };
         let store = Arc::clone(reading);
-        let reading = blocking(move || {
+        let reading = blocking_within(&READING, move || {
             let read = store.with(|store| Ok(read(store)));
             read.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?
         });
-        tokio::time::timeout(LONGEST_WORK, reading.ok()?).await.ok()?
+        tokio::time::timeout(LONGEST_WORK, reading).await.ok()?.ok()?
     }
 
     /// The queue of the store, if this person's calls are taken from one.

@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::READING;
 use super::sources::KeptSources;
 use super::store::{SqliteStore, Store};
 use crate::config::Environment;
 use crate::config::environment::state;
 use crate::process::is_broken;
-use crate::threads::blocking;
+use crate::threads::blocking_within;
 
 /// The kinds of file systems, by their numbers, on which locks and shared memory of several machines do not hold what the store and the spool need.
 #[cfg(target_os = "linux")]
@@ -117,12 +118,12 @@ impl Place {
         read: impl FnOnce(&mut dyn Store) -> Option<T> + Send + 'static,
     ) -> Option<T> {
         let path = self.store();
-        let reading = blocking(move || {
+        let reading = blocking_within(&READING, move || {
             let store = SqliteStore::open_to_read(&path);
             let store = store.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?;
             read(&mut store?)
         });
-        reading.ok()?.await
+        reading.await.ok()?
     }
 
     /// The folder itself.

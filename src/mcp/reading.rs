@@ -6,7 +6,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::MAX_UNREAD_ANSWERS;
 use crate::process::Outbox;
-use crate::threads::{blocking, blocking_or_here};
+use crate::threads::{blocking, blocking_or_here, holding};
 
 /// How many threads read at once, and how many store: a file system that hangs holds up no result.
 static FREE: Semaphore = Semaphore::const_new(4);
@@ -22,11 +22,7 @@ pub(super) async fn on_thread<T: Send + 'static>(
 /// The same for what must be stored in any case: here, if there is no thread.
 pub(super) async fn on_thread_or_here<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let turn = STORING.acquire().await.ok();
-    let work = move || {
-        let _turn = turn;
-        work()
-    };
-    blocking_or_here(work).await
+    blocking_or_here(holding(turn, work)).await
 }
 
 /// The same for an answer, which is not made while its client leaves too much unread: lines of files are long, and requests short.
@@ -54,11 +50,7 @@ async fn on_thread_with<T: Send + 'static>(
     turn: SemaphorePermit<'static>,
     work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
 ) -> Result<T, ErrorData> {
-    let work = move || {
-        let _turn = turn;
-        work()
-    };
-    blocking(work).map_err(|error| no_thread(&error))?.await
+    blocking(holding(turn, work)).map_err(|error| no_thread(&error))?.await
 }
 
 fn no_thread(why: &dyn std::error::Error) -> ErrorData {

@@ -235,7 +235,7 @@ class Many(Journal):
         status = Path(f"/proc/{child_of(hostler.process.pid)}/status").read_text()
         self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 250_000, "kilobytes")
         threads = int(re.search(r"Threads:\s+(\d+)", status)[1])
-        self.assertLess(threads, 200)
+        self.assertLess(threads, 40)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ class Modes(unittest.TestCase):
 
     def test_it_ends_when_its_time_is_over(self):
         wire = self.open()
-        self.mode("degraded", "--for", "1s500ms")
+        self.mode("degraded", "--for", "5s")
         wire.until(CHANGED)
         self.assertEqual(self.names(wire), ["a_look"])
         wire.until(CHANGED)
