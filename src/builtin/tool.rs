@@ -169,6 +169,7 @@ impl<T: Builtin> AnyBuiltin for T {
             is_async: true,
             line: 0,
             declared: Some(Box::new(declared)),
+            hints: None,
         }
     }
 

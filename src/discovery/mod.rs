@@ -5,6 +5,7 @@
 mod cache;
 mod collisions;
 mod executable;
+mod hints;
 mod imports;
 mod needs;
 mod python;
@@ -29,6 +30,7 @@ use crate::pep723::Metadata;
 pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
+pub use hints::ToolHints;
 pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of, own_package};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
@@ -201,6 +203,9 @@ pub struct Function {
     /// What it declares itself, beside what its file does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<ToolLayer>>,
+    /// What its author says of it to people and clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Box<ToolHints>>,
 }
 
 /// What a function is served as.
@@ -265,6 +270,7 @@ impl Function {
             line: 0,
             role: Role::Tool,
             declared: None,
+            hints: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::lifecycle::Rules;
 use super::message;
 use crate::config::tool::Effects;
-use crate::discovery::JsonSchema;
+use crate::discovery::{JsonSchema, ToolHints};
 use crate::outcome::envelope_schema;
 use crate::registry::{Catalogue, Tool};
 
@@ -121,25 +121,25 @@ fn describe(tool: &Tool, envelope: bool) -> Shown<'_> {
     } else {
         promised.map(Cow::Borrowed)
     };
+    let hints = tool.function().hints.as_deref();
     Shown {
         name: &tool.mcp_name,
-        title: &tool.name,
+        title: hints.and_then(|hints| hints.title.as_deref()).unwrap_or(&tool.name),
         description: tool.description(),
         input_schema: &tool.function().input_schema,
         output_schema,
         icons: tool.icon.as_deref().map(|src| [ShownIcon { src }]),
-        annotations: annotations(tool.settings.effects.value),
+        annotations: annotations(tool.settings.effects.value, hints),
         meta: Some(tool.settings.policy.as_json()).filter(|policy| !policy.is_empty()).map(|policy| Meta { policy }),
     }
 }
 
-/// What the author says about repeating a call, in MCP's words.
-fn annotations(effects: Effects) -> ToolAnnotations {
-    match effects {
-        Effects::Pure => ToolAnnotations::new().read_only(true).destructive(false).idempotent(true),
-        Effects::Idempotent => ToolAnnotations::new().read_only(false).idempotent(true),
-        Effects::Once => ToolAnnotations::new().read_only(false).idempotent(false),
-    }
+/// What the author says about calling it, in MCP's words. What only reads destroys nothing.
+fn annotations(effects: Effects, hints: Option<&ToolHints>) -> ToolAnnotations {
+    let (is_read_only, is_idempotent) = (effects == Effects::Pure, effects != Effects::Once);
+    let is_destructive = if is_read_only { Some(false) } else { hints.and_then(|hints| hints.is_destructive) };
+    let is_open_world = hints.and_then(|hints| hints.is_open_world);
+    ToolAnnotations::from_raw(None, Some(is_read_only), is_destructive, Some(is_idempotent), is_open_world)
 }
 
 #[cfg(test)]
@@ -172,6 +172,9 @@ mod tests {
             );
             std::fs::write(folder.path().join(format!("{effects}.py")), header + TOOLS).unwrap();
         }
+        let hinted = "from fastmcp import FastMCP\nmcp = FastMCP()\n@mcp.tool(title='Look up', annotations={'destructiveHint': False, \
+            'openWorldHint': True})\ndef look(): ...\n@mcp.tool(annotations={'destructiveHint': True, 'readOnlyHint': True})\ndef read(): ...\n";
+        std::fs::write(folder.path().join("hinted.py"), hinted).unwrap();
         std::fs::write(folder.path().join("internal.py"), TOOLS).unwrap();
         std::fs::write(folder.path().join("broken.py"), "def f(:\n").unwrap();
         let unchecked = "[tool.internal]\nvalidate = false\n";
@@ -184,16 +187,19 @@ mod tests {
 
     /// As rmcp's own type has it.
     fn theirs(tool: &Tool) -> McpTool {
-        let (read_only, destructive, idempotent) = match tool.entry.file.pack.as_str() {
-            "pure" => (true, Some(false), true),
-            "idempotent" => (false, None, true),
-            _ => (false, None, false),
-        };
+        let (read_only, destructive, idempotent, open) =
+            match (tool.entry.file.pack.as_str(), tool.function().name.as_str()) {
+                ("pure", _) | ("hinted", "read") => (true, Some(false), true, None),
+                ("idempotent", _) => (false, None, true, None),
+                ("hinted", _) => (false, Some(false), false, Some(true)),
+                _ => (false, None, false, None),
+            };
+        let title = if tool.function().name == "look" { "Look up" } else { &tool.name };
         let description = tool.description().map(|text| text.to_owned().into());
         let schema = Arc::new(tool.input_schema().clone());
         let mut shown = McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
-            .with_title(tool.name.clone())
-            .with_annotations(ToolAnnotations::from_raw(None, Some(read_only), destructive, Some(idempotent), None));
+            .with_title(title)
+            .with_annotations(ToolAnnotations::from_raw(None, Some(read_only), destructive, Some(idempotent), open));
         if tool.entry.file.pack == "once" {
             let policy = json!({"hostler/policy": {"tags": ["web"], "risk_level": "high"}});
             shown.icons = Some(vec![Icon::new("https://a.b/c.png")]);
@@ -209,7 +215,7 @@ mod tests {
         let mut tools: Vec<McpTool> = catalogue.ready().map(|tool| theirs(tool)).collect();
         tools.sort_by(|left, right| left.name.cmp(&right.name));
         let promising = tools.iter().filter(|tool| tool.output_schema.is_some()).count();
-        assert_eq!((tools.len(), promising), (8, 3), "what is not checked is not promised");
+        assert_eq!((tools.len(), promising), (10, 3), "what is not checked is not promised");
         let modern = || {
             let mut result = ServerResult::ListToolsResult(ListToolsResult::with_all_items(Vec::new()));
             result.fill_missing_cache_hints();

@@ -100,6 +100,13 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                 await self.served("fastmcp_further", needs, names=("double", "report", "plain"), double=({"value": 4}, 8),
                                   report=({"word": "x"}, "x True"), plain=({}, "Context"))
 
+    async def test_functions_make_the_tools(self):
+        for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==2.14.7", "fastmcp==4.2.3"):
+            with self.subTest(needs):
+                await self.served("made_tools", needs, names=("order", "in_stock", "times", "note", "upper"),
+                                  upper=({"text": "a"}, "A"), times=({"a": 3}, 6), in_stock=({}, 3),
+                                  order=({"item": "tea", "day": "2026-01-02"}, 1), note=({"text": "b"}, ["first", "b"]))
+
     async def test_sdk_low_level(self):
         await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),
                           add_note=({"text": "a b", "size": "a"}, "1 a"), find=({"words": ["a"]}, "a b"))

@@ -13,7 +13,7 @@ use crate::config::mode::Mode;
 use crate::config::origin::{Diagnosis, Setting};
 use crate::config::tool::{OutputForm, Protocol, ToolLayer};
 use crate::config::value::{Word, is_option_word, parse_duration};
-use crate::discovery::{Function, JsonSchema, Role};
+use crate::discovery::{Function, JsonSchema, Role, ToolHints};
 use crate::pep723::is_identifier;
 use crate::words::first_paragraph;
 
@@ -141,7 +141,13 @@ fn names_of(tools: &[Value]) -> Result<Vec<String>, Diagnosis> {
 impl Printed {
     /// Adds a tool. Returns what of it was not understood.
     fn add(&mut self, tool: &Schema, name: String) -> Vec<Diagnosis> {
-        let (declared, remarks) = declared_policy(tool);
+        let (mut declared, remarks) = declared_policy(tool);
+        let annotations = tool.get("annotations").and_then(Value::as_object);
+        let (mut hints, effects) = annotations.map(ToolHints::of_annotations).unwrap_or_default();
+        hints.title = tool.get("title").and_then(Value::as_str).map(str::to_owned).or(hints.title);
+        if let Some(effects) = effects.filter(|_| !tool.contains_key("effects")) {
+            declared.get_or_insert_default().effects = Some(Setting::declared(effects));
+        }
         let description =
             tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
         let input = input_of(tool).map_err(of_one(&name)).unwrap_or_else(|reason| self.leave_open(reason));
@@ -159,6 +165,7 @@ impl Printed {
             is_async: false,
             line: 0,
             declared,
+            hints: hints.if_any(),
             name,
             symbol: None,
         });

@@ -99,6 +99,21 @@ fn declarations_are_kept() {
 }
 
 #[test]
+fn the_annotations_of_mcp_are_effects_and_hints() {
+    let printed = |more: Value| {
+        let mut tool = json!({"name": "a", "parameters": {}, "annotations": {"readOnlyHint": true, "openWorldHint": false, "title": "A"}});
+        tool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let printed = read(tool.to_string().as_bytes(), "tool").unwrap();
+        let function = &printed.functions[0];
+        let effects = function.declared.as_ref().and_then(|layer| layer.effects.as_ref()).map(|effects| effects.value);
+        (effects, function.hints.clone().map(|hints| (hints.title, hints.is_open_world)))
+    };
+    assert_eq!(printed(json!({})), (Some(Effects::Pure), Some((Some("A".to_owned()), Some(false)))));
+    assert_eq!(printed(json!({"title": "B", "annotations": null})), (None, Some((Some("B".to_owned()), None))));
+    assert_eq!(printed(json!({"effects": "once"})).0, Some(Effects::Once), "what it declares for hostler counts");
+}
+
+#[test]
 fn unusable_output_is_reported() {
     for (printed, words) in [
         ("", "prints nothing"),

@@ -43,8 +43,9 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         description: docs.description,
         role: Role::Tool,
         declared: None,
+        hints: None,
     };
-    served.offer.apply(&mut described);
+    served.offer.apply(module, &mut described);
     if served.offer.command.is_some() {
         name_command(module, function, &mut described);
     }

@@ -39,7 +39,6 @@ use sha2::{Digest, Sha256};
 use self::docstring::Docstring;
 use self::frameworks::{
     CLASS_RULE, INNER_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools,
-    makers_of_tools,
 };
 use self::functions::describe;
 use self::module::Module;
@@ -186,10 +185,11 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             file.header = Some(header);
         }
     }
-    for maker in makers_of_tools(parsed.suite()) {
-        let what = format!("`{}` makes tools when it is called, and these are not served", maker.name);
-        let fix = "move the functions of the tools to the top level of the file";
-        module.warn(module.lines.of_node(&maker.name), INNER_RULE, what, fix);
+    let unserved = module.offers.makers.iter().filter_map(|maker| Some((&maker.function.name, maker.obstacle?)));
+    let unserved: Vec<_> = unserved.map(|(name, why)| (module.lines.of_node(name), name.as_str(), why)).collect();
+    for (line, name, why) in unserved {
+        let what = format!("`{name}` makes tools when it is called, and these are not served: {why}");
+        module.warn(line, INNER_RULE, what, "move the functions of the tools to the top level of the file");
     }
     let public = public_functions(&mut module);
     let mut described: Vec<Function> =

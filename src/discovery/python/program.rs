@@ -49,6 +49,7 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
         line: 1,
         role: Role::Tool,
         declared: None,
+        hints: None,
     }
 }
 

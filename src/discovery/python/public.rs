@@ -92,8 +92,13 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     for (line, Diagnosis { what, fix }) in refused {
         module.warn(line, CLASS_RULE, what, &fix);
     }
-    let functions = top_level(module, &exported, has_classes).into_iter().map(|function| {
-        let offer = module.offers.get(function).copied().unwrap_or_default();
+    let functions = top_level(module, &exported, has_classes);
+    let marked = functions
+        .into_iter()
+        .map(|function| (None, function, module.offers.get(function).copied().unwrap_or_default()));
+    let made = module.offers.makers.iter().flat_map(|maker| maker.served(module));
+    let made = made.map(|(symbol, function, offer)| (Some(symbol), function, offer));
+    let functions = marked.chain(made).map(|(symbol, function, offer)| {
         let arguments = match offer.command {
             Some(CommandKind::Click) => Some(arguments_of(module, function)),
             _ => match offer.arguments {
@@ -101,7 +106,8 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
                 Arguments::Parameters | Arguments::Class(_) => None,
             },
         };
-        let symbol = (offer.command == Some(CommandKind::Run)).then(|| format!("typer.run:{}", function.name));
+        let is_run = offer.command == Some(CommandKind::Run);
+        let symbol = symbol.or_else(|| is_run.then(|| format!("typer.run:{}", function.name)));
         let is_of_typer = offer.command == Some(CommandKind::Typer);
         let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
         Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments, groups }

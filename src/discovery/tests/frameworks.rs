@@ -149,10 +149,36 @@ fn the_hints_of_mcp_are_effects() {
         ("ToolAnnotations(read_only_hint=True)", Some(Effects::Pure)),
         ("{'destructiveHint': True}", None),
         ("HINTS", None),
+        ("READS", Some(Effects::Pure)),
+        ("{'readOnlyHint': True, 'title': name()}", Some(Effects::Pure)),
     ] {
-        let found = function(&format!("from server import mcp\n@mcp.tool(annotations={hints})\ndef f(): ...\n"));
+        let constant = "from server import mcp\nREADS = ToolAnnotations(readOnlyHint=True)\n";
+        let found = function(&format!("{constant}@mcp.tool(annotations={hints})\ndef f(): ...\n"));
         let declared = found.declared.and_then(|layer| layer.effects).map(|effects| effects.value);
         assert_eq!(declared, expected, "{hints}");
+    }
+}
+
+#[test]
+fn what_else_authors_tell_clients_is_kept() {
+    let said = |decorator: &str| {
+        let hints = function(&format!("from server import mcp\n@mcp.tool({decorator})\ndef f(): ...\n")).hints;
+        hints.map(|hints| (hints.title, hints.is_destructive, hints.is_open_world))
+    };
+    let title = || Some("A title".to_owned());
+    for (decorator, expected) in [
+        ("", None),
+        ("annotations={'readOnlyHint': True}", None),
+        ("title='A title'", Some((title(), None, None))),
+        ("annotations={'title': 'A title', 'destructiveHint': False}", Some((title(), Some(false), None))),
+        ("title='A title', annotations={'title': 'Another'}", Some((title(), None, None))),
+        (
+            "annotations=ToolAnnotations(destructive_hint=True, open_world_hint=False)",
+            Some((None, Some(true), Some(false))),
+        ),
+        ("annotations={'destructiveHint': 'no', 'openWorldHint': f()}", None),
+    ] {
+        assert_eq!(said(decorator), expected, "{decorator}");
     }
 }
 
@@ -272,28 +298,6 @@ fn open_webui_has_what_its_tools_do_not_declare() {
     assert_eq!(needs("import requests\nclass Tools:\n    def f(self): ...\n"), None, "not of Open WebUI");
     let filter = file("class Filter:\n    def inlet(self, body): ...\n");
     assert_eq!(filter.warnings[0].rule, "no-tools");
-}
-
-#[test]
-fn tools_that_a_function_makes_are_reported() {
-    for (text, name) in [
-        ("def register(mcp):\n    @mcp.tool()\n    def f(): ...\n", "register"),
-        ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n", "serve"),
-        (
-            "class S:\n    def setup(self):\n        @self.mcp.tool\n        def f(): ...\n        @self.mcp.tool\n        def g(): ...\n",
-            "setup",
-        ),
-    ] {
-        let found = file(&format!("{text}def helper(): ...\n"));
-        assert!(names(&found).is_empty(), "{text}");
-        let [warning] = &found.warnings[..] else { panic!("{found:?}") };
-        assert!(warning.rule == "inner-tools" && warning.reason.what.contains(name), "{warning:?}");
-    }
-    let both = file(
-        "from fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool\ndef a(): ...\ndef b():\n    @mcp.tool\n    def c(): ...\n",
-    );
-    assert_eq!(names(&both), ["a"]);
-    assert_eq!(names(&file("def a():\n    @cache\n    def b(): ...\n")), ["a"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-def register(mcp):
+def register(mcp, client):
     @mcp.tool()
     def search(query: str) -> str:
         return query

@@ -65,6 +65,52 @@ class Methods(ShimTest):
         for name in ("Tools.f", "Tools", "x", "x.real", "y.f", "", "."):
             self.assertEqual(worker.call(name)["error"]["code"], -32601, name)
 
+class Made(ShimTest):
+    """Tools that a function makes. A server of no framework stands for those that are."""
+
+    SERVER = ("class Server:\n    def __init__(self): self.held = []\n    def tool(self, f):\n        self.held.append(f)\n        return f\n")
+
+    def test_the_function_is_called_once_by_the_first_call(self):
+        worker = self.worker(self.SERVER + "from datetime import date\nimport hostler\nmade = 0\ndef make(step=2):\n    global made\n    made += 1\n"
+                             "    server = Server()\n    unit = hostler.config['unit']\n    if True:\n        @server.tool\n"
+                             "        def year(day: date) -> str: return unit + str(day.year * step)\n"
+                             "        @server.tool\n        async def later(day: date) -> int: return day.day\n    return server\n"
+                             "def count() -> int: return made\n")
+        config = {"config": {"unit": "y"}}
+        self.assertEqual(worker.call("count")["result"], 0)
+        for _ in range(2):
+            self.assertEqual(worker.call("made:make:year", {"day": "2000-01-02"}, **config)["result"], "y4000")
+            self.assertEqual(worker.call("made:make:later", {"day": "2000-01-02"}, **config)["result"], 2)
+        self.assertEqual(worker.call("count")["result"], 1)
+
+    def test_one_that_the_file_has_called_is_not_called_again(self):
+        worker = self.worker(self.SERVER + "def register(server, by):\n    @server.tool\n    def times(a: int) -> int: return a * by\n"
+                             "kept = Server()\nregister(kept, 3)\n")
+        self.assertEqual(worker.call("made:register:times", {"a": 2})["result"], 6)
+
+    def test_one_that_needs_a_server_is_given_one(self):
+        worker = self.worker("def register(mcp):\n    @mcp.tool(name='x')\n    def one() -> int: return 1\n    @mcp.tool\n"
+                             "    def two() -> int: return 2\n    @mcp.custom_route('/health', methods=['GET'])\n    async def health(r): ...\n"
+                             "    mcp.settings.port = 3\n")
+        self.assertEqual(worker.call("made:register:two")["result"], 2)
+        self.assertEqual(worker.call("made:register:one")["result"], 1)
+
+    def test_a_method_of_a_class_is_called_with_an_instance(self):
+        text = self.SERVER + ("class App:\n    def __init__(self, unit='m'):\n        self.server, self.unit = Server(), unit%s\n"
+                              "    def setup(self):\n        @self.server.tool\n        def long(a: int) -> str: return str(a) + self.unit\n%s")
+        for case in (("", ""), ("\n        self.setup()", ""), ("", "app = App('k')\napp.setup()\n")):
+            with self.subTest(case):
+                worker = self.worker(text % case)
+                self.assertEqual(worker.call("made:App.setup:long", {"a": 2})["result"], "2k" if case[1] else "2m")
+
+    def test_what_goes_wrong_in_it_fails_the_call_alone(self):
+        worker = self.worker(self.SERVER + "tries = 0\ndef make():\n    global tries\n    tries += 1\n    if tries == 1: raise ValueError('not yet')\n"
+                             "    server = Server()\n    if tries > 2:\n        @server.tool\n        def f() -> int: return tries\n    return server\n")
+        self.assertIn("not yet", worker.call("made:make:f")["error"]["message"])
+        self.assertIn("did not make the tool `f`", worker.call("made:make:f")["error"]["message"])
+        self.assertEqual(worker.call("made:make:f")["result"], 3)
+
+
 
 if __name__ == "__main__":
     unittest.main()

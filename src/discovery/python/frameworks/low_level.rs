@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use serde_json::{Map, Value};
 
-use super::{effects_of, has_server_decorator, last_name, package, tool_name};
+use super::{annotations, has_server_decorator, last_name, package, tool_name};
 use crate::config::origin::Setting;
 use crate::config::tool::ToolLayer;
 use crate::discovery::python::fields::{keyword, literal};
@@ -68,7 +68,9 @@ fn tool<'a>(module: &Module<'a>, handler: &StmtFunctionDef, call: &'a ExprCall) 
     let name = text("name")?;
     let description = text("description");
     let schema = ["inputSchema", "input_schema"].into_iter().find_map(|key| keyword(call, key));
-    let effects = keyword(call, "annotations").and_then(|hints| effects_of(module, hints));
+    let hints = keyword(call, "annotations").map(|written| annotations(module, written));
+    let (mut hints, effects) = hints.unwrap_or_default();
+    hints.title = text("title").or(hints.title);
     let declared = effects
         .map(|effects| Box::new(ToolLayer { effects: Some(Setting::declared(effects)), ..ToolLayer::default() }));
     Some(Function {
@@ -85,6 +87,7 @@ fn tool<'a>(module: &Module<'a>, handler: &StmtFunctionDef, call: &'a ExprCall) 
         line: module.lines.of_node(call),
         role: Role::Tool,
         declared,
+        hints: hints.if_any(),
     })
 }
 

@@ -14,7 +14,7 @@ mod low_level;
 use std::collections::HashMap;
 
 use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
-use serde_json::Value;
+use serde_json::Map;
 
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
@@ -22,14 +22,15 @@ pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
-pub(super) use inner::{RULE as INNER_RULE, makers_of_tools};
+use inner::makers_of_tools;
+pub(super) use inner::{Maker, RULE as INNER_RULE};
 pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
 
 use super::fields::{keyword, literal};
 use super::module::{Binding, Module, Named};
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
-use crate::discovery::Function;
+use crate::discovery::{Function, ToolHints};
 use crate::pep723::nearest_identifier;
 use crate::words::first_paragraph;
 
@@ -82,7 +83,8 @@ pub(super) enum Content {
 pub(super) struct Offer<'a> {
     name: Option<&'a str>,
     description: Option<&'a str>,
-    effects: Option<Effects>,
+    title: Option<&'a str>,
+    annotations: Option<&'a Expr>,
     /// Whether a person has to approve each call.
     needs_approval: bool,
     /// Whether its author has switched it off.
@@ -111,6 +113,8 @@ pub(super) enum Arguments<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
     tools: HashMap<usize, Offer<'a>>,
+    /// The functions that make further ones when they are called.
+    pub(super) makers: Vec<Maker<'a>>,
     /// Whether the file marks what it offers: a function without a mark is then none of it.
     pub(super) are_marked: bool,
 }
@@ -118,7 +122,8 @@ pub(super) struct Offers<'a> {
 impl<'a> Offers<'a> {
     /// The offers of a module whose names are known.
     pub(super) fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
-        let mut found = Self { are_marked: !makers_of_tools(body).is_empty(), ..Self::default() };
+        let makers = makers_of_tools(module, body);
+        let mut found = Self { are_marked: !makers.is_empty(), makers, ..Self::default() };
         for function in module.functions() {
             let mut decorators = function.decorator_list.iter();
             if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {
@@ -157,7 +162,7 @@ impl Offer<'_> {
     }
 
     /// Applies the arguments to a described function.
-    pub(super) fn apply(&self, function: &mut Function) {
+    pub(super) fn apply(&self, module: &Module<'_>, function: &mut Function) {
         if let Some(name) = self.name.map(tool_name)
             && name != function.name
         {
@@ -166,8 +171,11 @@ impl Offer<'_> {
         if let Some(text) = self.description {
             (function.summary, function.description) = (Some(first_paragraph(text)), Some(text.trim().to_owned()));
         }
-        if self.effects.is_some() || self.needs_approval {
-            let mut declared = ToolLayer { effects: self.effects.map(Setting::declared), ..ToolLayer::default() };
+        let (mut hints, effects) = self.annotations.map(|written| annotations(module, written)).unwrap_or_default();
+        hints.title = self.title.map(str::to_owned).or(hints.title);
+        function.hints = hints.if_any();
+        if effects.is_some() || self.needs_approval {
+            let mut declared = ToolLayer { effects: effects.map(Setting::declared), ..ToolLayer::default() };
             declared.policy.requires_approval = self.needs_approval.then(|| Setting::declared(true));
             function.declared = Some(Box::new(declared));
         }
@@ -311,7 +319,8 @@ fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
     let mut offer = Offer {
         name: named(&NAME),
         description: named(&DESCRIPTION),
-        effects: keyword(call, "annotations").and_then(|hints| effects_of(module, hints)),
+        title: named(&["title"]),
+        annotations: keyword(call, "annotations"),
         needs_approval: APPROVAL.iter().any(|name| keyword(call, name).is_some_and(|value| !is_false(value))),
         is_off: ENABLED.iter().any(|name| keyword(call, name).is_some_and(is_false)),
         excluded: keyword(call, "exclude_args"),
@@ -345,19 +354,23 @@ fn text(value: &Expr) -> Option<&str> {
     value.as_string_literal_expr().map(|literal| literal.value.to_str())
 }
 
-/// The hints of MCP, as a dictionary or as `ToolAnnotations(…)`.
-fn effects_of(module: &Module<'_>, hints: &Expr) -> Option<Effects> {
-    let says = |names: [&str; 2]| {
-        names.iter().any(|name| {
-            let value = match hints {
-                Expr::Call(call) => keyword(call, name).and_then(|value| literal(value, module)),
-                written => literal(written, module).and_then(|all| all.get(name).cloned()),
-            };
-            value == Some(Value::Bool(true))
-        })
+/// The hints of MCP, as a dictionary or as `ToolAnnotations(…)`, and the effects that they mean. Those that are computed are not read.
+fn annotations(module: &Module<'_>, written: &Expr) -> (ToolHints, Option<Effects>) {
+    let written = match module.resolve(written) {
+        Named::Value { value, is_alias: false, .. } => value,
+        _ => written,
     };
-    if says(["readOnlyHint", "read_only_hint"]) {
-        return Some(Effects::Pure);
+    let mut said = Map::new();
+    match written {
+        Expr::Call(call) => {
+            let keywords = call.arguments.keywords.iter();
+            said.extend(keywords.filter_map(|one| Some((one.arg.as_ref()?.to_string(), literal(&one.value, module)?))));
+        }
+        Expr::Dict(dictionary) => said.extend(dictionary.items.iter().filter_map(|item| {
+            let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();
+            Some((key.to_owned(), literal(&item.value, module)?))
+        })),
+        _ => {}
     }
-    says(["idempotentHint", "idempotent_hint"]).then_some(Effects::Idempotent)
+    ToolHints::of_annotations(&said)
 }

@@ -19,7 +19,7 @@ class _NotThere(hostler.HostlerError, AttributeError):
 
 def context_of(kind, module):
     """What gives a context. Where the server has a lifespan, that is begun by the first call and ends with the worker."""
-    server = _server_of(module)
+    server = server_of(module)
     lifespan = _lifespan_of(server)
     if lifespan is None:
         return lambda: Context(server, None, kind)
@@ -28,7 +28,7 @@ def context_of(kind, module):
 
 def lifespan_of(module):
     """What begins the lifespan of a file's server, which its tools rely on whether or not they have a context; None without one."""
-    server = _server_of(module)
+    server = server_of(module)
     lifespan = _lifespan_of(server)
     return lifespan and _WithLifespan(server, lifespan, None).begin
 
@@ -38,7 +38,7 @@ def current_of(module):
     text = source()
     if b"get_context" not in text and b"request_context" not in text:
         return None
-    server = _server_of(module)
+    server = server_of(module)
     return lambda: _Current(Context(server, None, None))
 
 
@@ -61,7 +61,7 @@ class _Current:
             variable.reset(token)
 
 
-def _server_of(module):
+def server_of(module):
     servers = (value for value in list(module.__dict__.values())
                if package_of(type(value)) in ("fastmcp", "mcp") and type(value).__name__ in ("FastMCP", "MCPServer", "Server"))
     return next(servers, None)

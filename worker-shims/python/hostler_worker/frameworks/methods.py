@@ -21,6 +21,10 @@ def named(module, symbol):
         from .commands import run_by_typer
 
         return Function(symbol, run_by_typer(module.__dict__[symbol.partition(":")[2]]))
+    if symbol.startswith("made:"):
+        from . import inner
+
+        return inner.named(module, symbol)
     if symbol.startswith("call_tool:"):
         from . import low_level
 
@@ -29,7 +33,7 @@ def named(module, symbol):
     owner = module.__dict__.get(head)
     if owner is None:
         return None
-    holder = _Made(owner) if isinstance(owner, type) else _There(owner)
+    holder = Made(owner) if isinstance(owner, type) else _There(owner)
     if not name:
         run = next((run for run in _RUN if _overrides(holder.kind, run)), None)
         return run and Function(symbol, _calling(holder, run, module, is_whole=True))
@@ -59,7 +63,7 @@ _made = {}
 _making = RLock()
 
 
-class _Made:
+class Made:
     """An instance that is made once, and without arguments."""
 
     def __init__(self, kind):

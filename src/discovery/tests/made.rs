@@ -1,0 +1,83 @@
+//! Tools that a function makes when it is called.
+
+use super::file;
+use crate::discovery::ToolFile;
+
+/// What is served, and what the worker knows it by.
+fn served(found: &ToolFile) -> Vec<(&str, &str)> {
+    found.functions.iter().map(|it| (&*it.name, it.symbol.as_deref().unwrap_or_default())).collect()
+}
+
+#[test]
+fn makers_that_need_a_server_at_most_are_called() {
+    let tool = "@mcp.tool()\n    def f(a: int) -> int:\n        'Says.'\n";
+    for (text, symbol) in [
+        (format!("def make(name='x', *, port: int = 1):\n    mcp = FastMCP(name)\n    {tool}    return mcp\n"), "made:make:f"),
+        (format!("@cache\ndef make():\n    if True:\n        mcp = FastMCP()\n    {tool}    return mcp\n"), "made:make:f"),
+        (format!("def register(mcp: FastMCP, debug=False):\n    {tool}"), "made:register:f"),
+        (format!("def register(mcp, client):\n    {tool}register(FastMCP('x'), connect())\n"), "made:register:f"),
+        (format!("def main():\n    mcp = FastMCP('x')\n    {tool}    mcp.run()\n"), "made:main:f"),
+        (
+            "class S:\n    def __init__(self, name='x'):\n        self.set()\n    def set(self):\n        @self.mcp.tool\n        \
+             def f(a: int) -> int:\n            'Says.'\n"
+                .to_owned(),
+            "made:S.set:f",
+        ),
+        ("def tools():\n    @tool\n    def f(a: int) -> int:\n        'Says.'\n    return [f]\n".to_owned(), "made:tools:f"),
+    ] {
+        let imports = "from fastmcp import FastMCP\nfrom langchain_core.tools import tool\nfrom functools import cache\n";
+        let found = file(&format!("{imports}{text}def helper(): ...\n"));
+        assert_eq!((served(&found), found.warnings.len()), (vec![("f", symbol)], 0), "{text}\n{found:?}");
+        let function = &found.functions[0];
+        assert_eq!(function.summary.as_deref(), Some("Says."));
+        assert!(function.input_schema.raw().get().contains(r#""a":{"type":"integer"}"#), "{function:?}");
+    }
+}
+
+#[test]
+fn what_is_given_to_their_decorators_counts() {
+    let found = file(
+        "from mcp.server.fastmcp import FastMCP, Context\ndef make():\n    mcp = FastMCP()\n    @mcp.tool(name='get-x', description='Gets.')\n    \
+         def f(a: int, ctx: Context): ...\n    @mcp.tool()\n    async def g(): ...\n    @mcp.resource('x://y')\n    def r(): ...\n",
+    );
+    assert_eq!(served(&found), [("get_x", "made:make:f"), ("g", "made:make:g")]);
+    assert_eq!(found.functions[0].summary.as_deref(), Some("Gets."));
+    assert!(!found.functions[0].input_schema.raw().get().contains("ctx"));
+}
+
+#[test]
+fn makers_that_need_more_are_reported() {
+    let tool = "@mcp.tool()\n    def f(): ...\n";
+    for (text, name) in [
+        (format!("def register(mcp, client):\n    {tool}"), "register"),
+        (format!("def register(client):\n    {tool}"), "register"),
+        (format!("async def make():\n    {tool}"), "make"),
+        (format!("def make():\n    {tool}    yield mcp\n"), "make"),
+        (format!("def main():\n    mcp = FastMCP()\n    {tool}    asyncio.run(mcp.run_async())\n"), "main"),
+        (format!("def main():\n    {tool}    other.run()\n"), "main"),
+        (format!("def make():\n    {tool}del make\n"), "make"),
+        ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n".to_owned(), "serve"),
+        (
+            "class S:\n    def __init__(self, key): ...\n    def setup(self):\n        @self.mcp.tool\n        def f(): ...\n        \
+             @self.mcp.tool\n        def g(): ...\n"
+                .to_owned(),
+            "setup",
+        ),
+        ("class S(Base):\n    def setup(self):\n        @self.mcp.tool\n        def f(): ...\n".to_owned(), "setup"),
+        ("class A:\n    class S:\n        def setup(self):\n            @self.mcp.tool\n            def f(): ...\n".to_owned(), "setup"),
+    ] {
+        let found = file(&format!("from fastmcp import FastMCP\n{text}def helper(): ...\n"));
+        assert!(found.functions.is_empty(), "{text}");
+        let [warning] = &found.warnings[..] else { panic!("{text}\n{:?}", found.warnings) };
+        assert!(warning.rule == "inner-tools" && warning.reason.what.contains(name), "{warning:?}");
+    }
+}
+
+#[test]
+fn functions_within_tools_and_plain_functions_are_no_tools() {
+    let both = file(
+        "from fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool\ndef a():\n    agent = Agent()\n    @agent.tool\n    def c(): ...\n",
+    );
+    assert_eq!((served(&both), both.warnings.len()), (vec![("a", "")], 0));
+    assert_eq!(served(&file("def a():\n    @cache\n    def b(): ...\n")), [("a", "")]);
+}
