@@ -94,8 +94,12 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     report.tool_settings(&tools);
     // A helper that is not valid Python breaks every file that imports it.
     let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
-    let helpers: BTreeSet<&PathBuf> =
-        scan.files.iter().flat_map(|file| &file.helpers).filter(|path| !known.contains(path)).collect();
+    let helpers: BTreeSet<&PathBuf> = scan
+        .files
+        .iter()
+        .flat_map(|file| &file.helpers)
+        .filter(|path| !known.contains(path) && path.extension().is_some_and(|end| end == "py"))
+        .collect();
     report.files.extend(helpers.into_iter().filter_map(|path| file::check_helper(path)));
     report
 }

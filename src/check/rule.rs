@@ -53,6 +53,7 @@ rules! {
     LOW_LEVEL_SERVER "low-level-server" Error "tools that a server's handler computes are not known without running it"
     ICON "icon" Warning "an icon that cannot be sent is left out of lists"
     UNDECLARED_IMPORT "undeclared-import" Error "a worker's environment has only what `dependencies` declares"
+    REQUIREMENTS "requirements" Warning "what lies beside a file is used where it lists plain requirements"
     PYTHON_IMPOSSIBLE "python-impossible" Error "no Python that workers can run on satisfies `requires-python`"
     PYTHON_ABSENT "python-absent" Warning "no interpreter on this machine satisfies the requirement, so uv has to download one"
     NEWER_SYNTAX "newer-syntax" Warning "`requires-python` allows versions that cannot parse the file"

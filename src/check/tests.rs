@@ -204,6 +204,21 @@ fn an_undeclared_import_is_an_error_only_where_that_is_certain() {
 }
 
 #[test]
+fn what_a_folder_declares_is_no_finding_unless_it_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("one.py"), format!("import orjson\n{WELL}")).unwrap();
+    let requirements = folder.path().join("requirements.txt");
+    std::fs::write(&requirements, "orjson>=3\n").unwrap();
+    assert_eq!(rules_of(folder.path()), []);
+    std::fs::write(&requirements, "orjson>=3\n-r more.txt\n").unwrap();
+    let rules: Vec<_> = rules_of(folder.path()).into_iter().map(|(_, rule)| rule).collect();
+    assert_eq!(rules, ["requirements", "undeclared-import"]);
+    std::fs::write(&requirements, "or json\n").unwrap();
+    let rules: Vec<_> = rules_of(folder.path()).into_iter().map(|(_, rule)| rule).collect();
+    assert_eq!(rules, ["requirements", "undeclared-import"], "no requirement");
+}
+
+#[test]
 fn a_neighbour_needs_no_package() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("one.py"), format!("import _shared\nfrom helper import x\n\n{WELL}")).unwrap();

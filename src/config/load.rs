@@ -120,6 +120,8 @@ pub struct Config {
     pub categories: BTreeMap<String, Category>,
     /// `[sandbox]`: what every tool may reach, weakest first.
     pub sandbox: Vec<Setting<SandboxLayer>>,
+    /// What files without a header need that import packages and have no table of their own: `dependencies` of `[tool]`.
+    pub dependencies: Option<Setting<Vec<String>>>,
     /// `[tool]`: for every tool.
     pub every: ToolLayer,
     /// `[tool.NAME]`: for a pack.
@@ -264,7 +266,7 @@ impl Config {
         let environment = top.section("environment");
         let check = top.section("check");
         let tool = top.section("tool");
-        let every = ToolLayer::of_every(&tool);
+        let (every, dependencies) = (ToolLayer::of_every(&tool), tool.take("dependencies"));
         let (mut packs, mut functions) = (BTreeMap::new(), BTreeMap::new());
         for (name, section) in tool.named_sections() {
             if name.contains('.') {
@@ -316,6 +318,7 @@ impl Config {
             categories: categories(&top.section("category")),
             sandbox: top.take_each("sandbox", SandboxLayer::read),
             every,
+            dependencies,
             packs,
             functions,
             recorder: None,

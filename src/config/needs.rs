@@ -43,7 +43,7 @@ impl Needs {
     }
 
     #[must_use]
-    pub(super) fn under(self, over: Self) -> Self {
+    pub fn under(self, over: Self) -> Self {
         Self {
             dependencies: over.dependencies.or(self.dependencies),
             requires_python: over.requires_python.or(self.requires_python),

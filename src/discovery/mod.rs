@@ -2,6 +2,7 @@
 //!
 //! Nothing here imports or runs a tool's code. A type that cannot be determined from the text admits anything (`{}`).
 
+mod beside;
 mod cache;
 mod collisions;
 mod executable;

@@ -12,9 +12,7 @@ impl ToolFile {
     /// Applies what the configuration says about a Python file: what it needs, and what it serves.
     pub fn configure(&mut self, config: &Config) {
         let pack = config.packs.get(&self.pack);
-        if let Some(pack) = pack {
-            self.require(&pack.needs);
-        }
+        self.take_needs(config);
         let header = self.header.as_ref().map(|header| &header.layer);
         let serve = pack.and_then(|pack| pack.serve.as_ref()).or_else(|| header?.serve.as_ref());
         let protocol = pack.and_then(|pack| pack.protocol.as_ref()).or_else(|| header?.protocol.as_ref());

@@ -41,6 +41,51 @@ fn both_names_find_a_tool_and_others_are_answered_with_similar_ones() {
 }
 
 #[test]
+fn the_nearest_that_says_what_a_file_needs_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = format!("import six\n{TOOL}");
+    write(folder.path(), "plain.py", TOOL);
+    write(folder.path(), "greet.py", &tool);
+    write(folder.path(), "own.py", &format!("# /// script\n# dependencies = [\"of-header\"]\n# ///\n{tool}"));
+    write(folder.path(), "helped.py", &format!("import _helper\n{TOOL}"));
+    write(folder.path(), "_helper.py", "import six\n");
+    write(folder.path(), "named.py", &tool);
+    write(folder.path(), "hostler.toml", "[tool.named]\ndependencies = [\"of-table\"]\n");
+    write(folder.path(), "requirements.txt", "of-folder\n");
+    let needs = |registry: &Registry, pack: &str| {
+        let catalogue = registry.catalogue();
+        let entry = catalogue.files.iter().find(|entry| entry.file.pack == pack).unwrap();
+        entry.file.header.as_ref().map(|header| header.dependencies.join(" "))
+    };
+    let all = |registry: &Registry| {
+        ["plain", "greet", "own", "helped", "named"].map(|pack| needs(registry, pack).unwrap_or_default())
+    };
+    let registry = open(folder.path());
+    assert_eq!(all(&registry), ["", "of-folder", "of-header", "of-folder", "of-table"]);
+    write(folder.path(), "requirements.txt", "of-folder\nand-more\n");
+    assert!(registry.refresh_if_changed(), "its change is one of the file");
+    assert_eq!(needs(&registry, "greet").unwrap(), "of-folder and-more");
+    std::fs::remove_file(folder.path().join("requirements.txt")).unwrap();
+    write(
+        folder.path(),
+        "pyproject.toml",
+        "[project]\nrequires-python = \">=3.10\"\ndependencies = [\"of-project\"]\n",
+    );
+    assert!(registry.refresh_if_changed());
+    assert_eq!(all(&registry), ["", "of-project", "of-header", "of-project", "of-table"]);
+    write(
+        folder.path(),
+        "hostler.toml",
+        "[tool]\ndependencies = [\"of-every\"]\n[tool.named]\ndependencies = [\"of-table\"]\n",
+    );
+    let registry = open(folder.path());
+    assert_eq!(all(&registry), ["", "of-every", "of-header", "of-every", "of-table"]);
+    let catalogue = registry.catalogue();
+    let reach = |pack: &str| catalogue.files.iter().find(|entry| entry.file.pack == pack).unwrap().settings.reach();
+    assert!(reach("greet").contains("of-every") && !reach("plain").contains("of-every"), "an approval is bound to it");
+}
+
+#[test]
 fn a_file_name_is_answered_with_the_names_of_its_tools() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);

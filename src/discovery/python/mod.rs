@@ -189,7 +189,8 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let unserved: Vec<_> = unserved.map(|(name, why)| (module.lines.of_node(name), name.as_str(), why)).collect();
     for (line, name, why) in unserved {
         let what = format!("`{name}` makes tools when it is called, and these are not served: {why}");
-        module.warn(line, INNER_RULE, what, "move the functions of the tools to the top level of the file");
+        let fix = "call it at the top level of the file, or move the functions of the tools there";
+        module.warn(line, INNER_RULE, what, fix);
     }
     let public = public_functions(&mut module);
     let mut described: Vec<Function> =
@@ -275,8 +276,9 @@ fn name_pack(file: &mut ToolFile) {
         file.pack.clone_from(&pack.value);
         return;
     }
-    // `my-tool.py`
+    // `my-tool.py`, `01_basics.py`
     let joined = file.pack.replace('-', "_");
+    let joined = if joined.starts_with(|c: char| c.is_ascii_digit()) { format!("tool_{joined}") } else { joined };
     if is_identifier(&joined) {
         file.pack = joined;
     }
