@@ -12,6 +12,12 @@ use crate::config::origin::Diagnosis;
 /// Longer ones are not read.
 const LONGEST: u64 = 1 << 20;
 
+/// The files that are looked for, and what reads each. `None` for one that says nothing.
+const FILES: [(&str, Read); 2] =
+    [("requirements.txt", |text| Some(of_requirements(text))), ("pyproject.toml", of_project)];
+
+type Read = fn(&str) -> Option<Result<Packages, Diagnosis>>;
+
 /// The packages that a folder declares.
 #[derive(Debug, PartialEq)]
 pub(super) struct Declared {
@@ -30,9 +36,7 @@ pub(super) struct Packages {
 /// What the folder of a tool file declares; `None` if nothing.
 pub(super) fn declared_beside(file: &Path) -> Option<Declared> {
     let folder = file.parent()?;
-    let files: [(&str, fn(&str) -> Option<Result<Packages, Diagnosis>>); 2] =
-        [("requirements.txt", |text| Some(of_requirements(text))), ("pyproject.toml", of_project)];
-    files.into_iter().find_map(|(name, read)| {
+    FILES.into_iter().find_map(|(name, read)| {
         let path = folder.join(name);
         // Asked before it is opened: a pipe would block.
         let about = fs::metadata(&path).ok().filter(|about| about.is_file() && about.len() <= LONGEST)?;

@@ -82,9 +82,9 @@ struct Search<'m, 'a> {
 
 impl<'a> Search<'_, 'a> {
     fn note(&mut self, around: &'a StmtFunctionDef, tool: &'a StmtFunctionDef) {
-        let makes = |function: &StmtFunctionDef| function.decorator_list.iter().any(|one| self.makes_tool(one));
+        let is_tool = |function: &StmtFunctionDef| function.decorator_list.iter().any(|one| self.makes_tool(one));
         // A tool may have an agent with tools of its own.
-        if !makes(tool) || makes(around) {
+        if !is_tool(tool) || is_tool(around) {
             return;
         }
         if self.found.last().is_none_or(|last| !std::ptr::eq(last.function, around)) {
@@ -170,23 +170,21 @@ fn obstacle(module: &Module<'_>, maker: &Maker<'_>) -> Option<&'static str> {
         return Some("it also runs what it makes");
     }
     let required = required_by(function);
-    match maker.class {
-        Some(class) => (required.len() != 1 || !is_made_without_arguments(module, class))
-            .then_some("its class or the method needs arguments"),
-        None => {
-            let is_server = |parameter: &&ParameterWithDefault| {
-                let is_it = |expression: &Expr| name_of(expression) == Some(parameter.parameter.name.as_str());
-                let decorators = |tool: &&StmtFunctionDef| {
-                    let server =
-                        |one: &Decorator| decorated_by(one).as_attribute_expr().is_some_and(|it| is_it(&it.value));
-                    tool.decorator_list.iter().any(server)
-                };
-                maker.tools.iter().all(|tool| decorators(&tool))
-            };
-            let takes_server = required.first().is_some_and(is_server) && required.len() == 1;
-            (!required.is_empty() && !takes_server).then_some("it needs arguments")
-        }
+    if let Some(class) = maker.class {
+        let is_made = required.len() == 1 && is_made_without_arguments(module, class);
+        return (!is_made).then_some("its class or the method needs arguments");
     }
+    match &required[..] {
+        [] => None,
+        [server] if maker.tools.iter().all(|tool| is_decorated_by(tool, &server.parameter.name)) => None,
+        _ => Some("it needs arguments"),
+    }
+}
+
+/// Whether a decorator is one of this server: `@mcp.tool`.
+fn is_decorated_by(tool: &StmtFunctionDef, server: &str) -> bool {
+    let servers = tool.decorator_list.iter().filter_map(|one| decorated_by(one).as_attribute_expr());
+    servers.into_iter().any(|attribute| name_of(&attribute.value) == Some(server))
 }
 
 fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefault> {
