@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub(super) struct Docstring {
     /// The first paragraph, on one line.
     pub(super) summary: Option<String>,
-    /// Everything before the first section about arguments, results or errors.
+    /// Everything but the sections about arguments, results or errors.
     pub(super) description: Option<String>,
     /// A text for each parameter (or attribute of a class), by name.
     pub(super) parameters: HashMap<String, String>,
@@ -27,12 +27,12 @@ impl Docstring {
     pub(super) fn parse(text: &str) -> Self {
         let lines = clean(text);
         let mut docs = Self::default();
-        let mut body_end = lines.len();
+        let mut body = Body::default();
         let mut at = 0;
         while at < lines.len() {
             let found = section(&lines, at);
             if let Some((topic, style, first)) = found {
-                body_end = body_end.min(at);
+                body.end_part();
                 let end = section_end(&lines, first, indent(lines[at]), style);
                 match topic {
                     Topic::Parameters => docs.entries(&lines[first..end], style),
@@ -41,18 +41,17 @@ impl Docstring {
                 }
                 at = end.max(at + 1);
             } else if let Some(field) = Field::read(lines[at]) {
-                body_end = body_end.min(at);
+                body.end_part();
                 let end = field_end(&lines, at);
                 docs.field(&field, &lines[at + 1..end]);
                 at = end;
             } else {
+                body.add(lines[at]);
                 at += 1;
             }
         }
-        let body = &lines[..body_end];
-        docs.summary =
-            not_empty(joined(body.iter().copied().skip_while(|it| it.is_empty()).take_while(|it| !it.is_empty())));
-        docs.description = not_empty(body.join("\n").trim().to_owned());
+        docs.summary = not_empty(body.summary());
+        docs.description = not_empty(body.lines.join("\n").trim().to_owned());
         docs
     }
 
@@ -77,10 +76,10 @@ impl Docstring {
     /// A text, or `type: text`. With an underlined heading the type is on a line of its own.
     fn returned(&mut self, lines: &[&str], style: Style) {
         let base = lines.iter().find(|line| !line.is_empty()).map_or(0, |line| indent(line));
-        let is_text = |line: &&&str| !line.is_empty() && (style == Style::Google || indent(line) > base);
+        let is_text = |line: &&&str| !line.is_empty() && (style != Style::Numpy || indent(line) > base);
         let text = joined(lines.iter().filter(is_text).copied());
         let untyped = match text.split_once(": ") {
-            Some((kind, rest)) if style == Style::Google && is_type(kind) => rest.to_owned(),
+            Some((kind, rest)) if style != Style::Numpy && is_type(kind) => rest.to_owned(),
             _ => text,
         };
         self.returns = not_empty(untyped);
@@ -106,16 +105,47 @@ impl Docstring {
     }
 }
 
+/// What is in no section: the lines before the first one, and those after each.
+#[derive(Default)]
+struct Body<'l> {
+    lines: Vec<&'l str>,
+    /// How many lines the first part has, once it has ended.
+    first: Option<usize>,
+}
+
+impl<'l> Body<'l> {
+    fn add(&mut self, line: &'l str) {
+        let is_apart = self.lines.last().is_none_or(|last| last.is_empty());
+        if self.first.is_none() || !line.is_empty() || !is_apart {
+            self.lines.push(line);
+        }
+    }
+
+    /// A section begins. What follows it is apart.
+    fn end_part(&mut self) {
+        self.first.get_or_insert(self.lines.len());
+        self.add("");
+    }
+
+    /// The first paragraph of the first part.
+    fn summary(&self) -> String {
+        let first = self.lines[..self.first.unwrap_or(self.lines.len())].iter().copied();
+        joined(first.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()))
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Google,
+    /// A list below the heading, without deeper indentation.
+    Bullets,
     Numpy,
 }
 
 impl Style {
     fn entry(self, line: &str) -> Option<(Vec<String>, &str)> {
         let (names, text) = match self {
-            Self::Google => google_entry(line)?,
+            Self::Google | Self::Bullets => google_entry(without_bullet(line))?,
             Self::Numpy => (line.split_once(':').map_or(line, |(names, _)| names), ""),
         };
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
@@ -124,8 +154,23 @@ impl Style {
     }
 }
 
-/// `name: text`, `name (type, optional): text`.
+/// `- name: text`
+fn without_bullet(line: &str) -> &str {
+    BULLETS.iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line)
+}
+
+fn is_item(line: &str) -> bool {
+    without_bullet(line.trim_start()) != line.trim_start()
+}
+
+const BULLETS: [&str; 3] = ["- ", "* ", "\u{2022} "];
+
+/// `name: text`, `name (type, optional): text`, `name -- text`.
 fn google_entry(line: &str) -> Option<(&str, &str)> {
+    let dashed = [" -- ", " - "].iter().find_map(|dash| line.split_once(dash));
+    if let Some((name, text)) = dashed.filter(|(name, _)| is_name(name)) {
+        return Some((name, text.trim()));
+    }
     let end = line.find([':', '('])?;
     let (names, rest) = line.split_at(end);
     if let Some(text) = rest.strip_prefix(':') {
@@ -169,7 +214,13 @@ fn section(lines: &[&str], at: usize) -> Option<(Topic, Style, usize)> {
     let heading = line.strip_suffix(':')?;
     let below = lines[at + 1..].iter().find(|next| !next.is_empty())?;
     let owns_lines = indent(below) > indent(lines[at]);
-    topic(heading).filter(|_| owns_lines).map(|topic| (topic, Style::Google, at + 1))
+    let is_list = lines.get(at + 1).is_some_and(|next| indent(next) == indent(lines[at]) && is_item(next));
+    let style = match (owns_lines, is_list) {
+        (true, _) => Style::Google,
+        (false, true) => Style::Bullets,
+        _ => return None,
+    };
+    topic(heading).map(|topic| (topic, style, at + 1))
 }
 
 fn topic(heading: &str) -> Option<Topic> {
@@ -185,6 +236,7 @@ fn topic(heading: &str) -> Option<Topic> {
 fn section_end(lines: &[&str], first: usize, heading_indent: usize, style: Style) -> usize {
     let ends = |at: usize| match style {
         Style::Google => !lines[at].is_empty() && indent(lines[at]) <= heading_indent,
+        Style::Bullets => lines[at].is_empty() || indent(lines[at]) <= heading_indent && !is_item(lines[at]),
         Style::Numpy => is_underlined(lines, at),
     };
     (first..lines.len()).find(|at| ends(*at)).unwrap_or(lines.len())
@@ -289,6 +341,32 @@ mod tests {
         let text = "Search.\n\n    :param query: What to\n        look for.\n    :type query: str\n    :param int count: How many.\n    :returns: list\n";
         assert_eq!(parameters(text), ["count = How many.", "query = What to look for."]);
         assert_eq!(Docstring::parse(text).description.as_deref(), Some("Search."));
+    }
+
+    #[test]
+    fn lists_and_dashes() {
+        let text = "Make it.\n\n    Parameters:\n    - kind: Which\n      one (CUBE).\n    - a_size (int): How large.\n\n    Returns:\n    A message.\n\n    Done.\n";
+        assert_eq!(parameters(text), ["a_size = How large.", "kind = Which one (CUBE)."]);
+        let docs = Docstring::parse(text);
+        assert_eq!(docs.description.as_deref(), Some("Make it.\n\nReturns:\nA message.\n\nDone."), "it is no list");
+        assert_eq!(
+            parameters("X.\n\n    Args:\n        a -- one\n        b - two\n        * c: three\n"),
+            ["a = one", "b = two", "c = three"]
+        );
+    }
+
+    #[test]
+    fn what_follows_sections_is_kept() {
+        let text = "Search.\n\n    More of it.\n\n\n    Args:\n        a: One.\n\n    Example:\n        >>> f(1)\n\n    Raises:\n        E: never\n    Note: careful.\n";
+        let docs = Docstring::parse(text);
+        let expected = "Search.\n\nMore of it.\n\n\nExample:\n    >>> f(1)\n\nNote: careful.";
+        assert_eq!((docs.description.as_deref(), docs.summary.as_deref()), (Some(expected), Some("Search.")));
+        let docs = Docstring::parse("Args:\n    a: One.\n\nAfter.\n");
+        assert_eq!((docs.description.as_deref(), docs.summary), (Some("After."), None));
+        let docs = Docstring::parse("S.\n\n    :param a: One.\n    :returns: x\n\n    After.\n");
+        assert_eq!(docs.description.as_deref(), Some("S.\n\nAfter."));
+        let numpy = "S.\n\n    Returns\n    -------\n    int\n        x\n\n    Examples\n    --------\n    >>> 1\n";
+        assert_eq!(Docstring::parse(numpy).description.as_deref(), Some("S.\n\nExamples\n--------\n>>> 1"));
     }
 
     #[test]

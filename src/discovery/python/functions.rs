@@ -31,6 +31,11 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
     let output = (!served.offer.remakes_result && served.offer.command.is_none())
         .then(|| output_schema(module, function, docs.returns.as_deref()))
         .flatten();
+    // Without a schema that says it.
+    let is_said =
+        output.as_ref().is_some_and(|schema| schema.get("properties").is_some_and(|all| all.get("result").is_some()));
+    let returns = docs.returns.as_deref().filter(|_| !is_said).map(|text| format!("Returns: {text}"));
+    let description = docs.description.iter().cloned().chain(returns).collect::<Vec<_>>().join("\n\n");
     let mut described = Function {
         name: function.name.to_string(),
         symbol: None,
@@ -40,7 +45,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         line: module.lines.of_node(&function.name),
         served_as: None,
         summary: docs.summary,
-        description: docs.description,
+        description: Some(description).filter(|text| !text.is_empty()),
         role: Role::Tool,
         declared: None,
         hints: None,
