@@ -3,7 +3,7 @@
 use ruff_python_ast::ExprCall;
 use serde_json::Value;
 
-use super::fields::{keyword, literal};
+use super::literals::{keyword, literal};
 use super::module::Module;
 use super::schema::Schema;
 

@@ -6,8 +6,9 @@ use ruff_python_ast::{Expr, Stmt, StmtClassDef};
 use serde_json::{Map, Value, json};
 
 use super::docstring::Docstring;
-use super::fields::{self, Field, Fields, literal};
+use super::fields::{self, Field, Fields};
 use super::foreign_classes::is_plain_struct;
+use super::literals::literal;
 use super::model::overruled_fields;
 use super::module::{Module, Named, docstring_of, name_of};
 use super::schema::{Reference, Schema, Target, nullable, of_type, one_of, schema};

@@ -3,8 +3,9 @@
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use serde_json::{Value, json};
 
-use super::fields::{FieldInfo, keyword, literal};
+use super::fields::FieldInfo;
 use super::known_types::{KnownType, Side};
+use super::literals::{keyword, literal};
 use super::module::{Module, Named};
 use super::schema::Schema;
 use super::types::Hints;

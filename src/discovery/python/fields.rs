@@ -1,7 +1,7 @@
 //! The fields of dataclasses, typed dictionaries, named tuples and pydantic models, with their defaults.
 
-use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
-use serde_json::{Map, Value, json};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
+use serde_json::{Value, json};
 
 use super::annotations;
 use super::classes::{Ancestry, ClassKind, class_keyword};
@@ -9,8 +9,9 @@ use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
 use super::foreign_classes::is_class_field;
 use super::known_types::{KnownType, Side};
-use super::model::{ModelConfig, overruled_fields};
-use super::module::{Module, Named, docstring_of, name_of};
+use super::literals::{keyword, literal};
+use super::model::{ModelConfig, Naming, overruled_fields};
+use super::module::{Module, docstring_of, name_of};
 use super::schema::Schema;
 
 /// The fields of a class.
@@ -114,11 +115,17 @@ fn name_fields<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side, fou
         if !side.is_input() {
             continue;
         }
-        match field.info.alias.take().or_else(|| config.naming.apply(field.written)) {
+        let has_choices = field.info.choice.is_some();
+        // Whether any of the names is there, pydantic decides.
+        field.info.is_required &= !has_choices;
+        found.is_closed &= !has_choices;
+        let own = field.info.alias.take().or_else(|| field.info.choice.take());
+        let own = if config.naming == Naming::Own { Some(field.written.to_owned()) } else { own };
+        match own.or_else(|| config.naming.apply(field.written)) {
             Some(name) => field.name = name,
             None => found.is_known = false,
         }
-        found.is_known &= !field.info.is_renamed;
+        found.is_known &= !field.info.is_renamed || config.naming == Naming::Own;
     }
 }
 
@@ -228,6 +235,8 @@ pub(super) struct FieldInfo {
     /// What else it says for readers of its schema.
     pub(super) annotations: Schema,
     pub(super) alias: Option<String>,
+    /// The first of several names that it may have in JSON.
+    pub(super) choice: Option<String>,
     /// Whether its name in JSON is unknown.
     pub(super) is_renamed: bool,
     pub(super) is_hidden_from: Hidden,
@@ -267,6 +276,7 @@ impl FieldInfo {
         let names = ["validation_alias", "alias"];
         let given = names.iter().find(|name| keyword(call, name).is_some_and(|value| !value.is_none_literal_expr()));
         let alias = given.and_then(|name| text(name));
+        let choice = given.and_then(|name| first_choice(module, keyword(call, name)?));
         let is_hidden_from = match () {
             () if says("init", false) => Hidden::Arguments,
             () if says("exclude", true) => Hidden::Results,
@@ -279,8 +289,9 @@ impl FieldInfo {
                 .or_else(|| factory.and_then(|factory| made(module, factory))),
             description: text("description").or_else(|| text("help")),
             annotations: annotations::of_field(module, call),
-            is_renamed: alias.is_none() && given.is_some(),
+            is_renamed: alias.is_none() && choice.is_none() && given.is_some(),
             alias,
+            choice,
             is_hidden_from,
             constraints: Constraints::of_keywords(module, call),
         }
@@ -288,7 +299,8 @@ impl FieldInfo {
 
     /// Completed with the `Field(…)` in `Annotated`.
     pub(super) fn or(mut self, noted: Self) -> Self {
-        self.is_renamed |= self.alias.is_none() && noted.is_renamed;
+        self.is_renamed |= self.alias.is_none() && self.choice.is_none() && noted.is_renamed;
+        self.choice = self.choice.or(noted.choice);
         self.alias = self.alias.or(noted.alias);
         self.description = self.description.or(noted.description);
         let own = std::mem::replace(&mut self.annotations, noted.annotations);
@@ -298,6 +310,15 @@ impl FieldInfo {
         }
         self
     }
+}
+
+/// `name` of `AliasChoices("name", AliasPath("person", "name"))`
+fn first_choice(module: &Module<'_>, value: &Expr) -> Option<String> {
+    let call = value
+        .as_call_expr()
+        .filter(|call| module.outside_name(&call.func).is_some_and(|full| full.ends_with(".AliasChoices")))?;
+    let mut texts = call.arguments.args.iter().filter_map(Expr::as_string_literal_expr);
+    texts.next().map(|text| text.value.to_str().to_owned())
 }
 
 fn names_an_option(module: &Module<'_>, call: &ExprCall, value: &Expr) -> bool {
@@ -319,71 +340,4 @@ fn made(module: &Module<'_>, factory: &Expr) -> Option<Value> {
         "builtins.bool" => json!(false),
         _ => return None,
     })
-}
-
-/// The keyword argument of a call.
-pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
-    let mut keywords = call.arguments.keywords.iter();
-    keywords.find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)).map(|found| &found.value)
-}
-
-const DEEPEST_LITERAL: usize = 32;
-
-/// The value of a literal or of a member of an enumeration; `None` when it is computed.
-pub(super) fn literal(expression: &Expr, module: &Module<'_>) -> Option<Value> {
-    literal_within(expression, module, DEEPEST_LITERAL)
-}
-
-fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
-    let depth = depth.checked_sub(1)?;
-    let all = |items: &[Expr]| -> Option<Vec<Value>> {
-        items.iter().map(|item| literal_within(item, module, depth)).collect()
-    };
-    match expression {
-        Expr::NoneLiteral(_) => Some(Value::Null),
-        Expr::BooleanLiteral(literal) => Some(Value::Bool(literal.value)),
-        Expr::StringLiteral(literal) => Some(Value::String(literal.value.to_str().to_owned())),
-        Expr::NumberLiteral(literal) => number(&literal.value),
-        Expr::UnaryOp(operation) => negative(operation.op, &operation.operand),
-        Expr::List(list) => all(&list.elts).map(Value::Array),
-        Expr::Tuple(tuple) => all(&tuple.elts).map(Value::Array),
-        Expr::Dict(dict) => {
-            let mut object = Map::new();
-            for item in &dict.items {
-                let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();
-                object.insert(key.to_owned(), literal_within(&item.value, module, depth)?);
-            }
-            Some(Value::Object(object))
-        }
-        Expr::Attribute(_) => module.enum_member(expression),
-        // A constant of the file. A list may change at run time.
-        Expr::Name(_) => match module.resolve(expression) {
-            Named::Value { value, is_alias: false, .. } => {
-                literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn number(number: &Number) -> Option<Value> {
-    match number {
-        Number::Int(integer) => integer.as_u64().map(Value::from),
-        // `from_f64` rejects infinite values.
-        Number::Float(float) => serde_json::Number::from_f64(*float).map(Value::Number),
-        Number::Complex { .. } => None,
-    }
-}
-
-fn negative(operator: UnaryOp, operand: &Expr) -> Option<Value> {
-    let value = number(&operand.as_number_literal_expr()?.value)?;
-    match operator {
-        UnaryOp::UAdd => Some(value),
-        UnaryOp::USub => match value.as_u64() {
-            Some(whole) => 0_i64.checked_sub_unsigned(whole).map(Value::from),
-            None => serde_json::Number::from_f64(-value.as_f64()?).map(Value::Number),
-        },
-        UnaryOp::Not | UnaryOp::Invert => None,
-    }
 }

@@ -4,7 +4,7 @@ use ruff_python_ast::{Expr, ExprCall, StmtClassDef};
 use serde_json::Value;
 
 use super::classes::class_keyword;
-use super::fields::{keyword, literal};
+use super::literals::{keyword, literal};
 use super::module::Module;
 
 /// The functions that describe a field, by their full names.

@@ -11,6 +11,7 @@ mod frameworks;
 mod functions;
 mod generics;
 mod known_types;
+mod literals;
 mod live;
 mod model;
 mod module;

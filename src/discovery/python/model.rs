@@ -3,8 +3,8 @@
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 
 use super::classes::{Ancestry, ClassKind, class_keyword};
-use super::fields::{keyword, literal};
 use super::known_types::Side;
+use super::literals::{keyword, literal};
 use super::module::{Module, Named, name_of};
 
 /// The configuration of a model.
@@ -22,6 +22,8 @@ pub(super) struct ModelConfig {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Naming {
     AsWritten,
+    /// Aliases do not count either.
+    Own,
     Camel,
     Pascal,
     Unknown,
@@ -30,7 +32,7 @@ pub(super) enum Naming {
 impl Naming {
     /// The name in JSON; `None` where it is unknown.
     pub(super) fn apply(self, name: &str) -> Option<String> {
-        if self == Self::AsWritten {
+        if matches!(self, Self::AsWritten | Self::Own) {
             return Some(name.to_owned());
         }
         // pydantic has special rules for digits and capitals.
@@ -113,8 +115,9 @@ impl ModelConfig {
         match key {
             "extra" => self.is_closed = plain.is_some_and(|extra| extra == "forbid"),
             "serialize_by_alias" => self.writes_aliases = plain != Some(false.into()),
+            "validate_by_alias" if plain == Some(false.into()) => self.naming = Naming::Own,
             "json_encoders" | "ser_json_temporal" | "ser_json_inf_nan" => self.writes_aliases = true,
-            "alias_generator" => {
+            "alias_generator" if self.naming != Naming::Own => {
                 self.naming = match module.outside_name(value).as_deref() {
                     Some("pydantic.alias_generators.to_camel") => Naming::Camel,
                     Some("pydantic.alias_generators.to_pascal") => Naming::Pascal,
@@ -126,7 +129,7 @@ impl ModelConfig {
     }
 }
 
-const KEYS: [&str; 3] = ["extra", "alias_generator", "serialize_by_alias"];
+const KEYS: [&str; 4] = ["extra", "alias_generator", "serialize_by_alias", "validate_by_alias"];
 
 /// Whether a function of a model replaces the form that its fields define.
 fn is_overruled(ancestry: &Ancestry<'_>, side: Side) -> bool {

@@ -4,7 +4,7 @@ use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use serde_json::{Value, json};
 
-use super::fields::{keyword, literal};
+use super::literals::{keyword, literal};
 use super::module::Module;
 use super::schema::schema;
 use crate::discovery::{Function, JsonSchema, Role};

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::classes::ClassKind;
 use super::constraints::called_type;
-use super::fields::literal;
 use super::generics::is_parameter;
 use super::known_types::{KnownType, Side, pydantic_type};
+use super::literals::literal;
 use super::live::means_anything;
 use super::model::is_readable;
 use super::module::{Module, Named, dotted};

@@ -104,6 +104,35 @@ fn a_duplicate_name_is_required_once() {
 }
 
 #[test]
+fn fields_with_several_names_have_the_first() {
+    let before = r#"
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
+class Choices(BaseModel, extra="forbid"):
+    name: str = Field(validation_alias=AliasChoices("fullName", AliasPath("person", "name"), "name"))
+    age: int
+class Ignored(BaseModel):
+    model_config = ConfigDict(validate_by_alias=False, validate_by_name=True)
+    first_name: int = Field(alias="firstName")
+class Path(BaseModel):
+    name: str = Field(validation_alias=AliasPath("person", "name"))
+"#;
+    let definition = |name: &str| input(&format!("{before}\ndef f(x: {name}): ..."))["$defs"][name].clone();
+    let choices = definition("Choices");
+    assert_eq!(choices["properties"], json!({"fullName": {"type": "string"}, "age": {"type": "integer"}}));
+    assert_eq!(
+        (&choices["required"], choices.get("additionalProperties")),
+        (&json!(["age"]), None),
+        "another may be given"
+    );
+    let ignored = definition("Ignored");
+    assert_eq!(
+        (&ignored["required"], ignored["properties"].get("first_name")),
+        (&json!(["first_name"]), Some(&json!({"type": "integer"})))
+    );
+    assert_eq!(definition("Path").get("properties"), None, "it is no name");
+}
+
+#[test]
 fn models_are_configured_in_many_ways() {
     let before = r#"
 from pydantic import BaseModel, ConfigDict, Field, RootModel, BeforeValidator, field_validator

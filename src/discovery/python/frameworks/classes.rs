@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Arguments, Offer, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
-use crate::discovery::python::fields::literal;
+use crate::discovery::python::literals::literal;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
 use crate::discovery::python::public::Served;
 use crate::discovery::python::schema::{Schema, of_type};

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::groups::{groups_of, makes_group};
 use super::{Offer, last_name, package};
-use crate::discovery::python::fields::{keyword, literal};
 use crate::discovery::python::known_types::Side;
+use crate::discovery::python::literals::{keyword, literal};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type, one_of};
 use crate::discovery::python::types::Hints;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::low_level::{of_class, written_schema};
 use super::{Arguments, Offer, package};
-use crate::discovery::python::fields::keyword;
 use crate::discovery::python::known_types::Side;
+use crate::discovery::python::literals::keyword;
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type};
 use crate::discovery::python::types::Hints;

@@ -6,7 +6,7 @@ use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 
 use super::commands::{is_group, is_of_click};
 use super::{function_named, text};
-use crate::discovery::python::fields::keyword;
+use crate::discovery::python::literals::keyword;
 use crate::discovery::python::module::{Module, Named};
 
 /// Deeper groups are not read.

@@ -26,7 +26,7 @@ use inner::makers_of_tools;
 pub(super) use inner::{Maker, RULE as INNER_RULE};
 pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
 
-use super::fields::{keyword, literal};
+use super::literals::{keyword, literal};
 use super::module::{Binding, Module, Named};
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
