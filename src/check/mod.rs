@@ -27,7 +27,8 @@ use crate::config::origin::Diagnosis;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
 use crate::discovery::{
-    Answers, Cache, FolderProblem, Kind, Status, ToolFile, read_tool, resolve_collisions, resolve_overrides, scan_all,
+    Answers, Cache, FolderProblem, Kind, Status, ToolFile, look_beside, read_tool, resolve_collisions,
+    resolve_overrides, scan_all,
 };
 
 /// What the rules need beside the files.
@@ -53,7 +54,11 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     resolve_overrides(&mut scan.files);
     // A file that was named is checked even if no folder would list it.
     let listed: HashSet<PathBuf> = scan.files.iter().map(|file| file.path.clone()).collect();
-    let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| read_tool(path));
+    let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| {
+        let mut file = read_tool(path);
+        look_beside(&mut file);
+        file
+    });
     scan.files.extend(named);
     scan.files.iter_mut().for_each(file::assume);
     let config = &surroundings.config;
@@ -94,12 +99,8 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     report.tool_settings(&tools);
     // A helper that is not valid Python breaks every file that imports it.
     let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
-    let helpers: BTreeSet<&PathBuf> = scan
-        .files
-        .iter()
-        .flat_map(|file| &file.helpers)
-        .filter(|path| !known.contains(path) && path.extension().is_some_and(|end| end == "py"))
-        .collect();
+    let helpers: BTreeSet<&PathBuf> =
+        scan.files.iter().flat_map(|file| &file.helpers).filter(|path| !known.contains(path)).collect();
     report.files.extend(helpers.into_iter().filter_map(|path| file::check_helper(path)));
     report
 }

@@ -13,6 +13,8 @@ pub enum Origin {
     Default,
     /// The header of a tool file, which the operator's file overrides.
     Header(Place),
+    /// A file in the folder of a tool file, such as a `requirements.txt`, which is overridden as well.
+    Folder(Arc<PathBuf>),
     /// The declaration of a tool without a header, which is overridden too.
     Tool,
     /// A line of a `hostler.toml`.
@@ -45,6 +47,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::Header(place) => write!(f, "header {place}"),
+            Self::Folder(file) => write!(f, "{}", file.display()),
             Self::Tool => f.write_str("the tool itself"),
             Self::File(place) => write!(f, "{place}"),
             Self::Flag(name) => write!(f, "flag {name}"),
@@ -57,14 +60,16 @@ impl fmt::Display for Origin {
 impl Origin {
     /// Whether it is what a tool says of itself, not its operator.
     pub fn is_of_tool(&self) -> bool {
-        matches!(self, Self::Header(_) | Self::Tool)
+        matches!(self, Self::Header(_) | Self::Folder(_) | Self::Tool)
     }
 
     /// The line of a file that set it, if one did.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Header(place) | Self::File(place) => Some(place),
-            Self::Default | Self::Tool | Self::Flag(_) | Self::Environment(_) | Self::Command(_) => None,
+            Self::Default | Self::Folder(_) | Self::Tool | Self::Flag(_) | Self::Environment(_) | Self::Command(_) => {
+                None
+            }
         }
     }
 }

@@ -1,52 +1,110 @@
 //! What lies beside a file without a header and says which packages it needs: `requirements.txt`, or the `[project]` of a
 //! `pyproject.toml`.
 
+use std::collections::HashMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::ToolFile;
 use super::imports::{is_behind_the_scenes, is_standard, own_package};
-use super::python::read_file;
-use crate::config::origin::Diagnosis;
+use crate::config::needs::Needs;
+use crate::config::origin::{Diagnosis, Origin, Setting};
+use crate::pep723::Metadata;
 
 /// Longer ones are not read.
 const LONGEST: u64 = 1 << 20;
+/// As many packages as a file may have.
+const MOST: usize = 1000;
 
 /// The files that are looked for, and what reads each. `None` for one that says nothing.
-const FILES: [(&str, Read); 2] =
-    [("requirements.txt", |text| Some(of_requirements(text))), ("pyproject.toml", of_project)];
+const FILES: [(&str, Read); 2] = [("requirements.txt", of_requirements), ("pyproject.toml", of_project)];
 
-type Read = fn(&str) -> Option<Result<Packages, Diagnosis>>;
+type Read = fn(&str) -> Result<Option<Packages>, Diagnosis>;
 
 /// The packages that a folder declares.
-#[derive(Debug, PartialEq)]
-pub(super) struct Declared {
-    /// The file that says so.
-    pub path: PathBuf,
-    /// As many of them as can be used, or why none can.
-    pub packages: Result<Packages, Diagnosis>,
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Beside {
+    /// The files that were looked at, also those that are not there. A change of one is a change of a tool file.
+    pub files: Vec<PathBuf>,
+    /// What the first that says something says, or why that cannot be used.
+    pub needs: Option<Result<Needs, Diagnosis>>,
 }
 
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Packages {
-    pub dependencies: Vec<String>,
-    pub requires_python: Option<String>,
+struct Packages {
+    dependencies: Vec<String>,
+    requires_python: Option<String>,
 }
 
-/// What the folder of a tool file declares; `None` if nothing.
-pub(super) fn declared_beside(file: &Path) -> Option<Declared> {
-    let folder = file.parent()?;
-    FILES.into_iter().find_map(|(name, read)| {
+/// What folders declare, each of which is looked at once.
+#[derive(Debug, Default)]
+pub(super) struct Folders(HashMap<PathBuf, Arc<Beside>>);
+
+impl Folders {
+    pub(super) fn of(&mut self, file: &Path) -> Arc<Beside> {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        Arc::clone(self.0.entry(folder.to_owned()).or_insert_with(|| Arc::new(declared_in(folder))))
+    }
+}
+
+fn declared_in(folder: &Path) -> Beside {
+    let mut beside = Beside::default();
+    for (name, read) in FILES {
         let path = folder.join(name);
-        // Asked before it is opened: a pipe would block.
-        let about = fs::metadata(&path).ok().filter(|about| about.is_file() && about.len() <= LONGEST)?;
-        let text =
-            if about.len() == 0 { String::new() } else { String::from_utf8_lossy(&fs::read(&path).ok()?).into_owned() };
-        Some(Declared { packages: read(&text)?, path })
+        beside.files.push(path.clone());
+        let found = text_of(&path).and_then(|text| text.map_or(Ok(None), |text| read(&text)));
+        let found = found.and_then(|packages| packages.map(|packages| needs(&path, packages)).transpose());
+        let unusable = |Diagnosis { what, fix }| Diagnosis::new(format!("{name} cannot be used: {what}"), &fix);
+        if let Some(found) = found.map_err(unusable).transpose() {
+            beside.needs = Some(found);
+            break;
+        }
+    }
+    beside
+}
+
+/// `None` for a file that is not there.
+fn text_of(path: &Path) -> Result<Option<String>, Diagnosis> {
+    let cannot = |what: String| Diagnosis::new(what, "mend or remove it");
+    // Asked before it is opened: a pipe would block.
+    let about = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        about => about.map_err(|error| cannot(error.to_string()))?,
+    };
+    if !about.is_file() {
+        return Err(cannot("it is not a regular file".to_owned()));
+    }
+    if about.len() > LONGEST {
+        return Err(cannot(format!("it is larger than {} MB", LONGEST >> 20)));
+    }
+    let bytes = fs::read(path).map_err(|error| cannot(error.to_string()))?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Checks packages as the header of a file would be.
+fn needs(path: &Path, packages: Packages) -> Result<Needs, Diagnosis> {
+    if packages.dependencies.len() > MOST {
+        return Err(Diagnosis::new(format!("it lists more than {MOST} packages"), "list what the tools need"));
+    }
+    let place = path.display().to_string();
+    let empty = Metadata::from_toml("dependencies = []\n", 1, &Arc::new(path.to_owned()));
+    let header = empty.map_err(|error| error.diagnosis())?.with_dependencies(&packages.dependencies, place.clone())?;
+    if let Some(range) = &packages.requires_python {
+        header.with_python(range, &place)?;
+    }
+    let origin = Origin::Folder(Arc::new(path.to_owned()));
+    let set = |value| Setting { value, origin: origin.clone() };
+    Ok(Needs {
+        dependencies: Some(set(packages.dependencies)),
+        requires_python: packages.requires_python.map(|value| Setting { value, origin: origin.clone() }),
+        python_path: None,
     })
 }
 
-fn of_requirements(text: &str) -> Result<Packages, Diagnosis> {
+/// `None` for a file that lists none.
+fn of_requirements(text: &str) -> Result<Option<Packages>, Diagnosis> {
     let mut dependencies = Vec::new();
     let text = text.trim_start_matches('\u{feff}');
     for (number, line) in (1..).zip(text.lines()) {
@@ -54,36 +112,39 @@ fn of_requirements(text: &str) -> Result<Packages, Diagnosis> {
         let comment = line.find('#').filter(|at| *at == 0 || line[..*at].ends_with([' ', '\t']));
         let line = line[..comment.unwrap_or(line.len())].trim();
         if line.starts_with('-') || line.contains(" --") || line.ends_with('\\') || line.starts_with(['.', '/']) {
-            let what = format!("line {number} of requirements.txt is more than a requirement: `{line}`");
-            return Err(Diagnosis::new(what, "write what the file needs"));
+            let shown: String = line.chars().take(80).collect();
+            let what = format!("line {number}, `{shown}`, is an option or a path");
+            return Err(Diagnosis::new(what, "list packages alone"));
         }
         if !line.is_empty() {
             dependencies.push(line.to_owned());
         }
     }
-    Ok(Packages { dependencies, requires_python: None })
+    Ok((!dependencies.is_empty()).then_some(Packages { dependencies, requires_python: None }))
 }
 
-/// `None` for a file without a project.
-fn of_project(text: &str) -> Option<Result<Packages, Diagnosis>> {
-    let whole: toml::Table = text.parse().ok()?;
-    let project = whole.get("project")?;
-    let listed = project.get("dependencies").and_then(toml::Value::as_array)?;
-    let dependencies = listed.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect();
-    let sources = whole.get("tool").and_then(|tool| tool.get("uv")?.get("sources")).is_some();
-    if sources {
-        let what = "pyproject.toml takes packages from elsewhere, by [tool.uv.sources]";
-        return Some(Err(Diagnosis::new(what, "write what the file needs")));
+/// `None` for a file without the packages of a project.
+fn of_project(text: &str) -> Result<Option<Packages>, Diagnosis> {
+    let text = text.trim_start_matches('\u{feff}');
+    let whole: toml::Table = text.parse().map_err(|_| Diagnosis::new("it is not valid TOML", "mend or remove it"))?;
+    let Some(project) = whole.get("project") else { return Ok(None) };
+    let listed = project.get("dependencies").and_then(toml::Value::as_array).filter(|listed| !listed.is_empty());
+    let Some(listed) = listed else { return Ok(None) };
+    let dependencies: Option<Vec<String>> = listed.iter().map(|one| one.as_str().map(str::to_owned)).collect();
+    let dependencies = dependencies
+        .ok_or_else(|| Diagnosis::new("a dependency of [project] is no text", "write each as a requirement"))?;
+    if whole.get("tool").and_then(|tool| tool.get("uv")?.get("sources")).is_some() {
+        let what = "it takes packages from elsewhere, by [tool.uv.sources]";
+        return Err(Diagnosis::new(what, "give the file a header with them"));
     }
     let requires_python = project.get("requires-python").and_then(toml::Value::as_str).map(str::to_owned);
-    Some(Ok(Packages { dependencies, requires_python }))
+    Ok(Some(Packages { dependencies, requires_python }))
 }
 
 impl ToolFile {
-    /// Whether it, or a neighbour that it imports, imports a module that neither Python nor its folder has.
+    /// Whether it imports a module that neither Python nor its folder has.
     pub(super) fn imports_packages(&self) -> bool {
         is_from_elsewhere(&self.path, &self.imports)
-            || self.helpers.iter().any(|helper| is_from_elsewhere(helper, &read_file(helper).imports))
     }
 }
 
@@ -105,20 +166,26 @@ fn is_from_elsewhere(path: &Path, imports: &[String]) -> bool {
 mod tests {
     use super::*;
 
-    fn packages(name: &str, text: &str) -> Option<Result<Vec<String>, String>> {
+    fn beside(name: &str, text: &str) -> Beside {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(name), text).unwrap();
-        let declared = declared_beside(&folder.path().join("tool.py"))?;
-        assert_eq!(declared.path, folder.path().join(name));
-        Some(declared.packages.map(|found| found.dependencies).map_err(|reason| reason.what))
+        declared_in(folder.path())
+    }
+
+    fn packages(name: &str, text: &str) -> Option<Vec<String>> {
+        Some(beside(name, text).needs?.unwrap().dependencies.unwrap().value)
+    }
+
+    fn trouble(name: &str, text: &str) -> String {
+        beside(name, text).needs.unwrap().unwrap_err().what
     }
 
     #[test]
     fn plain_requirements_are_read() {
         let text = "\u{feff}# what it needs\n\nhttpx>=0.27  # a client\nx @ https://a.b/x.whl#sha256=0\nmcp[cli]; python_version > '3.9'\r\n";
         let expected = ["httpx>=0.27", "x @ https://a.b/x.whl#sha256=0", "mcp[cli]; python_version > '3.9'"];
-        assert_eq!(packages("requirements.txt", text).unwrap().unwrap(), expected);
-        assert_eq!(packages("requirements.txt", "").unwrap().unwrap(), [""; 0]);
+        assert_eq!(packages("requirements.txt", text).unwrap(), expected);
+        assert_eq!(packages("requirements.txt", "# none\n"), None);
     }
 
     #[test]
@@ -126,29 +193,43 @@ mod tests {
         for line in
             ["-r base.txt", "--index-url https://a.b", "-e .", "a==1 --hash=sha256:0", "a==1 \\", "./local", "/x/y.whl"]
         {
-            let reason = packages("requirements.txt", &format!("six\n{line}\n")).unwrap().unwrap_err();
-            assert!(reason.starts_with("line 2 of requirements.txt"), "{reason}");
+            let reason = trouble("requirements.txt", &format!("six\n{line}\n"));
+            assert!(reason.starts_with("requirements.txt cannot be used: line 2"), "{reason}");
         }
-        let sources = "[project]\ndependencies = ['six']\n[tool.uv.sources]\nsix = { path = 'six' }\n";
-        assert!(packages("pyproject.toml", sources).unwrap().is_err());
+        trouble("requirements.txt", "or json\n");
+        trouble("requirements.txt", &"six\n".repeat(MOST + 1));
+        let reason = trouble("requirements.txt", &format!("-{}", "x".repeat(3000)));
+        assert!(reason.len() < 200, "{reason}");
     }
 
     #[test]
     fn a_project_declares_its_packages() {
-        let text = "[project]\nname = 'x'\ndependencies = ['six>=1']\n";
-        assert_eq!(packages("pyproject.toml", text).unwrap().unwrap(), ["six>=1"]);
-        for nothing in
-            ["", "[project]\nname = 'x'\n", "[tool.ruff]\n", "[project\n", "[project]\ndependencies = 'six'\n"]
-        {
+        let text = "\u{feff}[project]\nname = 'x'\ndependencies = ['six>=1']\n";
+        assert_eq!(packages("pyproject.toml", text).unwrap(), ["six>=1"]);
+        for nothing in ["", "[project]\nname = 'x'\n", "[tool.ruff]\n", "[project]\ndependencies = []\n"] {
             assert_eq!(packages("pyproject.toml", nothing), None, "{nothing}");
+        }
+        for wrong in [
+            "[project\n",
+            "[project]\ndependencies = ['six', 3]\n",
+            "[project]\ndependencies = ['six']\nrequires-python = 'new'\n",
+            "[project]\ndependencies = ['six']\n[tool.uv.sources]\nsix = { path = 'six' }\n",
+        ] {
+            trouble("pyproject.toml", wrong);
         }
     }
 
     #[test]
-    fn what_is_no_file_declares_nothing() {
+    fn one_that_says_nothing_leaves_it_to_the_next() {
         let folder = tempfile::tempdir().unwrap();
+        assert_eq!(declared_in(folder.path()).needs, None);
+        fs::write(folder.path().join("requirements.txt"), "").unwrap();
+        fs::write(folder.path().join("pyproject.toml"), "[project]\ndependencies = ['six']\n").unwrap();
+        let found = declared_in(folder.path());
+        assert_eq!(found.files.len(), 2, "both are followed");
+        assert!(matches!(found.needs, Some(Ok(_))));
+        fs::remove_file(folder.path().join("requirements.txt")).unwrap();
         fs::create_dir(folder.path().join("requirements.txt")).unwrap();
-        assert_eq!(declared_beside(&folder.path().join("tool.py")), None);
-        assert_eq!(declared_beside(Path::new("")), None);
+        assert!(matches!(declared_in(folder.path()).needs, Some(Err(_))));
     }
 }

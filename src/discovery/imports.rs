@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use super::beside::Folders;
 use super::{Kind, ToolFile, read_file};
 use crate::config::section::is_typo_of;
 use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
 
 /// Removes helpers from the list and adds them to the files that they belong to.
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
-    let mut neighbours = Neighbours::of(&files, read);
+    let (mut neighbours, mut folders) = (Neighbours::of(&files, read), Folders::default());
     let may_help: HashSet<&Path> =
         files.iter().filter(|file| file.kind == Kind::Internal).map(|file| file.path.as_path()).collect();
 
@@ -34,8 +35,21 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     for file in &mut listed {
         file.helpers = neighbours.reachable(&file.path, |_| true);
         file.helpers.sort();
+        let may_need = file.kind == Kind::Internal;
+        if may_need && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path))
+        {
+            file.beside = Some(folders.of(&file.path));
+        }
     }
     listed
+}
+
+/// Reads what the folder of a single file says that it needs.
+pub fn look_beside(file: &mut ToolFile) {
+    let helpers = neighbours_of(&file.path);
+    let may_need = file.kind == Kind::Internal
+        && (file.imports_packages() || helpers.iter().any(|helper| read_file(helper).imports_packages()));
+    file.beside = may_need.then(|| Folders::default().of(&file.path));
 }
 
 /// The neighbouring files that a file imports, directly or through one another.
@@ -49,6 +63,8 @@ pub fn neighbours_of(path: &Path) -> Vec<PathBuf> {
 /// The neighbouring files that each file imports.
 struct Neighbours<R> {
     known: HashMap<PathBuf, Vec<PathBuf>>,
+    /// The files without a header that import packages.
+    elsewhere: HashSet<PathBuf>,
     read: R,
 }
 
@@ -56,12 +72,19 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
     fn of(files: &[ToolFile], read: R) -> Self {
         let scanned: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
         let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned)));
-        Self { known: known.collect(), read }
+        let needing = files.iter().filter(|file| file.kind == Kind::Internal && file.imports_packages());
+        Self { known: known.collect(), elsewhere: needing.map(|file| file.path.clone()).collect(), read }
     }
 
     /// What a file imports. One that was not scanned (`_common.py`) is read now.
     fn of_file(&mut self, path: &Path) -> &[PathBuf] {
-        let read = || imported_files(&(self.read)(path), &HashSet::new());
+        let read = || {
+            let file = (self.read)(path);
+            if file.imports_packages() {
+                self.elsewhere.insert(path.to_owned());
+            }
+            imported_files(&file, &HashSet::new())
+        };
         self.known.entry(path.to_owned()).or_insert_with(read)
     }
 

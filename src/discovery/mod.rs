@@ -18,6 +18,7 @@ mod uri_template;
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -28,11 +29,12 @@ use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
 use crate::pep723::Metadata;
 
+pub use beside::Beside;
 pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use hints::ToolHints;
-pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of, own_package};
+pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, look_beside, neighbours_of, own_package};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 pub use python::{
@@ -90,6 +92,9 @@ pub struct ToolFile {
     /// The neighbouring files it imports, directly or through one another. A change of one is a change of this file.
     #[serde(skip)]
     pub helpers: Vec<PathBuf>,
+    /// What its folder says that it needs, where it has no header and imports packages, itself or by a neighbour.
+    #[serde(skip)]
+    pub beside: Option<Arc<Beside>>,
     /// The place of its folder among the tools folders, from 1; 0 for built-in tools. A file overrides those of the same name
     /// and lower rank.
     #[serde(skip)]

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::beside::declared_beside;
 use super::{Kind, ToolFile, Warning};
 use crate::config::Config;
 use crate::config::needs::Needs;
-use crate::config::origin::{Diagnosis, Origin, Place, Setting};
+use crate::config::origin::{Diagnosis, Setting};
 use crate::pep723::Metadata;
 
 /// The rule of `check` about what lies beside a file and cannot be used.
@@ -20,7 +19,7 @@ impl ToolFile {
         let is_plain = self.kind == Kind::Internal && of_pack.dependencies.is_none();
         let needs = match &config.dependencies {
             _ if !is_plain => Needs::default(),
-            Some(set) if self.imports_packages() => Needs { dependencies: Some(set.clone()), ..Needs::default() },
+            Some(set) if self.beside.is_some() => Needs { dependencies: Some(set.clone()), ..Needs::default() },
             Some(_) => Needs::default(),
             None => self.needs_beside(),
         };
@@ -33,31 +32,11 @@ impl ToolFile {
 
     /// What its folder declares.
     fn needs_beside(&mut self) -> Needs {
-        let Some(declared) = declared_beside(&self.path).filter(|_| self.imports_packages()) else {
-            return Needs::default();
-        };
-        let origin = Origin::Header(Place { file: Arc::new(declared.path.clone()), line: 1 });
-        // A change of it is a change of the file.
-        self.helpers.push(declared.path);
-        let set = |value| Setting { value, origin: origin.clone() };
-        let valid = declared.packages.and_then(|packages| {
-            let made = Metadata::from_toml("dependencies = []\n", 1, &Arc::new(self.path.clone()));
-            let header = made.map_err(|error| error.diagnosis())?;
-            let header = header.with_dependencies(&packages.dependencies, origin.to_string())?;
-            packages
-                .requires_python
-                .iter()
-                .try_fold(header, |header, range| header.with_python(range, &origin.to_string()))?;
-            Ok(packages)
-        });
-        match valid {
-            Ok(packages) => Needs {
-                requires_python: packages.requires_python.map(|range| Setting { value: range, origin: origin.clone() }),
-                dependencies: Some(set(packages.dependencies)),
-                python_path: None,
-            },
-            Err(Diagnosis { what, fix }) => {
-                let fix = format!("{fix} as `dependencies = [\"…\"]` under [tool.{}] in hostler.toml", self.pack);
+        match self.beside.as_ref().and_then(|beside| beside.needs.clone()) {
+            None => Needs::default(),
+            Some(Ok(needs)) => needs,
+            Some(Err(Diagnosis { what, fix })) => {
+                let fix = format!("{fix}, or set `dependencies` under [tool.{}] in hostler.toml", self.pack);
                 self.warnings.push(Warning { line: 1, rule: RULE.into(), reason: Diagnosis::new(what, &fix) });
                 Needs::default()
             }

@@ -96,7 +96,9 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
         }
         Origin::Header(place) => format!("in its header ({place})"),
         Origin::File(place) => format!("at {place}, which is in force"),
-        Origin::Flag(_) | Origin::Environment(_) | Origin::Command(_) => format!("where it is set ({origin})"),
+        Origin::Folder(_) | Origin::Flag(_) | Origin::Environment(_) | Origin::Command(_) => {
+            format!("where it is set ({origin})")
+        }
     }
 }
 

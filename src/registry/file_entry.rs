@@ -47,6 +47,7 @@ impl FileEntry {
     ) -> Self {
         let stand_in = stand_ins.remove(&file.source());
         let paths = std::iter::once(&file.path).chain(&file.helpers);
+        let paths = paths.chain(file.beside.iter().flat_map(|beside| &beside.files));
         let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
         // Built-in tools have no file.
         let paths = paths.filter(|_| file.kind != Kind::Builtin);
@@ -117,6 +118,9 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
     hash.update(file.fingerprint);
     for helper in &file.helpers {
         hash.update(std::fs::read(helper).unwrap_or_default());
+    }
+    if let Some(needs) = file.beside.as_ref().and_then(|beside| beside.needs.as_ref()) {
+        hash.update(format!("{needs:?}"));
     }
     hash.finalize().into()
 }

@@ -98,7 +98,9 @@ impl LastGood {
             else {
                 continue;
             };
-            let helpers = std::mem::replace(file, entry.file.clone()).helpers;
+            let on_disk = std::mem::replace(file, entry.file.clone());
+            let beside = on_disk.beside.iter().flat_map(|beside| &beside.files).cloned();
+            let helpers = on_disk.helpers.into_iter().chain(beside).collect();
             stand_ins.insert(source, StandIn { version: entry.version, stale, helpers });
         }
         stand_ins

@@ -66,6 +66,9 @@ fn the_nearest_that_says_what_a_file_needs_counts() {
     assert!(registry.refresh_if_changed(), "its change is one of the file");
     assert_eq!(needs(&registry, "greet").unwrap(), "of-folder and-more");
     std::fs::remove_file(folder.path().join("requirements.txt")).unwrap();
+    write(folder.path(), "pyproject.toml", "[tool.ruff]\n");
+    assert!(registry.refresh_if_changed());
+    assert_eq!(all(&registry)[1], "", "it says nothing yet, and is followed");
     write(
         folder.path(),
         "pyproject.toml",

@@ -27,6 +27,8 @@ mod types;
 pub use live::{Live, OpenNames};
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -188,9 +190,8 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     }
     let unserved = module.offers.makers.iter().filter_map(|maker| Some((&maker.function.name, maker.obstacle?)));
     let unserved: Vec<_> = unserved.map(|(name, why)| (module.lines.of_node(name), name.as_str(), why)).collect();
-    for (line, name, why) in unserved {
-        let what = format!("`{name}` makes tools when it is called, and these are not served: {why}");
-        let fix = "call it at the top level of the file, or move the functions of the tools there";
+    for (line, name, (why, fix)) in unserved {
+        let what = format!("the tools that `{name}` makes when it is called are not served: {why}");
         module.warn(line, INNER_RULE, what, fix);
     }
     let public = public_functions(&mut module);
@@ -258,13 +259,17 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
 /// Frameworks may give two functions one name: the first has it.
 fn with_names_of_their_own(module: &mut Module<'_>, described: Vec<Function>) -> Vec<Function> {
     let mut kept: Vec<Function> = Vec::with_capacity(described.len());
+    let mut taken: HashMap<(String, bool), usize> = HashMap::new();
     for function in described {
-        match kept.iter().find(|other| other.name == function.name && other.role.is_tool() == function.role.is_tool()) {
-            Some(other) => {
-                let what = format!("the name `{}` is already taken by the tool in line {}", function.name, other.line);
+        match taken.entry((function.name.clone(), function.role.is_tool())) {
+            Entry::Occupied(line) => {
+                let what = format!("the name `{}` is already taken by the tool in line {}", function.name, line.get());
                 module.warn(function.line, "name", what, "give it another name");
             }
-            None => kept.push(function),
+            Entry::Vacant(free) => {
+                free.insert(function.line);
+                kept.push(function);
+            }
         }
     }
     kept.sort_by_key(|function| function.line);
@@ -325,6 +330,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         imports: Vec::new(),
         open: OpenNames::new(),
         helpers: Vec::new(),
+        beside: None,
         rank: 0,
         overrides: Vec::new(),
         served_as: None,

@@ -1,5 +1,7 @@
 //! Which functions and methods of a module are tools.
 
+use std::collections::HashSet;
+
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
 use super::frameworks::{
@@ -136,9 +138,11 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         }
     };
     // What a decorator marks needs no other sign.
+    let known: HashSet<usize> =
+        public.iter().map(|function: &&StmtFunctionDef| function.range.start().to_usize()).collect();
     let unlisted = module.functions().into_iter().filter(|function| {
-        let is_listed = public.iter().any(|other: &&StmtFunctionDef| std::ptr::eq(*other, *function));
-        !is_listed && (is_marked(module, function) || module.offers.get(function).is_some())
+        !known.contains(&function.range.start().to_usize())
+            && (is_marked(module, function) || module.offers.get(function).is_some())
     });
     public.extend(unlisted.collect::<Vec<_>>());
     public.sort_by_key(|function| function.range.start());

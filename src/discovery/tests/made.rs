@@ -3,9 +3,13 @@
 use super::file;
 use crate::discovery::ToolFile;
 
-/// What is served, and what the worker knows it by.
-fn served(found: &ToolFile) -> Vec<(&str, &str)> {
-    found.functions.iter().map(|it| (&*it.name, it.symbol.as_deref().unwrap_or_default())).collect()
+/// What is served, and what the worker knows it by, without the line in that.
+fn served(found: &ToolFile) -> Vec<(&str, String)> {
+    let symbol = |text: &str| {
+        let parts = text.split(':').filter(|part| part.parse::<usize>().is_err());
+        parts.collect::<Vec<_>>().join(":")
+    };
+    found.functions.iter().map(|it| (&*it.name, symbol(it.symbol.as_deref().unwrap_or_default()))).collect()
 }
 
 #[test]
@@ -23,11 +27,11 @@ fn makers_that_need_a_server_at_most_are_called() {
                 .to_owned(),
             "made:S.set:f",
         ),
-        ("def tools():\n    @tool\n    def f(a: int) -> int:\n        'Says.'\n    return [f]\n".to_owned(), "made:tools:f"),
+        ("def tools():\n    @tool('f')\n    def f(a: int) -> int:\n        'Says.'\n    return [f]\n".to_owned(), "made:tools:f"),
     ] {
         let imports = "from fastmcp import FastMCP\nfrom langchain_core.tools import tool\nfrom functools import cache\n";
         let found = file(&format!("{imports}{text}def helper(): ...\n"));
-        assert_eq!((served(&found), found.warnings.len()), (vec![("f", symbol)], 0), "{text}\n{found:?}");
+        assert_eq!((served(&found), found.warnings.len()), (vec![("f", symbol.to_owned())], 0), "{text}\n{found:?}");
         let function = &found.functions[0];
         assert_eq!(function.summary.as_deref(), Some("Says."));
         assert!(function.input_schema.raw().get().contains(r#""a":{"type":"integer"}"#), "{function:?}");
@@ -40,7 +44,7 @@ fn what_is_given_to_their_decorators_counts() {
         "from mcp.server.fastmcp import FastMCP, Context\ndef make():\n    mcp = FastMCP()\n    @mcp.tool(name='get-x', description='Gets.')\n    \
          def f(a: int, ctx: Context): ...\n    @mcp.tool()\n    async def g(): ...\n    @mcp.resource('x://y')\n    def r(): ...\n",
     );
-    assert_eq!(served(&found), [("get_x", "made:make:f"), ("g", "made:make:g")]);
+    assert_eq!(served(&found), [("get_x", "made:make:f".to_owned()), ("g", "made:make:g".to_owned())]);
     assert_eq!(found.functions[0].summary.as_deref(), Some("Gets."));
     assert!(!found.functions[0].input_schema.raw().get().contains("ctx"));
 }
@@ -57,6 +61,12 @@ fn makers_that_need_more_are_reported() {
         (format!("def main():\n    {tool}    other.run()\n"), "main"),
         (format!("def make():\n    {tool}del make\n"), "make"),
         ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n".to_owned(), "serve"),
+        (format!("def register(*, mcp):\n    {tool}"), "register"),
+        (format!("@wrapped\ndef make():\n    {tool}"), "make"),
+        (format!("def main():\n    mcp = FastMCP()\n    {tool}    with open():\n        mcp.run()\n"), "main"),
+        (format!("def make():\n    {tool}    run(['ls'])\n"), "make"),
+        (format!("def register(mcp, client=None):\n    {tool}def main():\n    register(FastMCP(), client=3)\n"), "register"),
+        ("class S:\n    @staticmethod\n    def setup(mcp):\n        @mcp.tool\n        def f(): ...\n".to_owned(), "setup"),
         (
             "class S:\n    def __init__(self, key): ...\n    def setup(self):\n        @self.mcp.tool\n        def f(): ...\n        \
              @self.mcp.tool\n        def g(): ...\n"
@@ -66,7 +76,7 @@ fn makers_that_need_more_are_reported() {
         ("class S(Base):\n    def setup(self):\n        @self.mcp.tool\n        def f(): ...\n".to_owned(), "setup"),
         ("class A:\n    class S:\n        def setup(self):\n            @self.mcp.tool\n            def f(): ...\n".to_owned(), "setup"),
     ] {
-        let found = file(&format!("from fastmcp import FastMCP\n{text}def helper(): ...\n"));
+        let found = file(&format!("from fastmcp import FastMCP\nfrom subprocess import run\n{text}def helper(): ...\n"));
         assert!(found.functions.is_empty(), "{text}");
         let [warning] = &found.warnings[..] else { panic!("{text}\n{:?}", found.warnings) };
         assert!(warning.rule == "inner-tools" && warning.reason.what.contains(name), "{warning:?}");
@@ -74,10 +84,19 @@ fn makers_that_need_more_are_reported() {
 }
 
 #[test]
+fn two_of_one_name_are_told_apart_by_their_lines() {
+    let found = file(
+        "def make():\n    mcp = FastMCP()\n    @mcp.tool(name='a')\n    def f(): ...\n    @mcp.tool(name='b')\n    def f(): ...\n",
+    );
+    let symbols: Vec<_> = found.functions.iter().map(|it| it.symbol.as_deref().unwrap()).collect();
+    assert_eq!(symbols, ["made:make:3:f", "made:make:5:f"]);
+}
+
+#[test]
 fn functions_within_tools_and_plain_functions_are_no_tools() {
     let both = file(
         "from fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool\ndef a():\n    agent = Agent()\n    @agent.tool\n    def c(): ...\n",
     );
-    assert_eq!((served(&both), both.warnings.len()), (vec![("a", "")], 0));
-    assert_eq!(served(&file("def a():\n    @cache\n    def b(): ...\n")), [("a", "")]);
+    assert_eq!((served(&both), both.warnings.len()), (vec![("a", String::new())], 0));
+    assert_eq!(served(&file("def a():\n    @cache\n    def b(): ...\n")), [("a", String::new())]);
 }

@@ -7,6 +7,7 @@ try:
 except ImportError:
     from mcp.server.fastmcp import Context, FastMCP as Server, Image
 from mcp.types import CallToolResult, TextContent
+from mcp.server.session import ServerSession
 from pydantic import BaseModel, Field
 
 
@@ -30,7 +31,7 @@ def total(prices: list[float]) -> str:
 
 
 @mcp.tool(name="find-order", description="Looks an order up.")
-async def lookup(order: str, ctx: Context) -> str:
+async def lookup(order: str, ctx: Context[ServerSession, None]) -> str:
     await ctx.info(f"looking for {order}")
     await ctx.report_progress(1, 1)
     return ctx.request_context.lifespan_context["orders"].get(order, "unknown")

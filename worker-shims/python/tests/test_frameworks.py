@@ -70,46 +70,86 @@ class Made(ShimTest):
 
     SERVER = ("class Server:\n    def __init__(self): self.held = []\n    def tool(self, f):\n        self.held.append(f)\n        return f\n")
 
+    def serving(self, text, maker):
+        """A worker with this file, and what calls a tool of the maker by its name or by the line of its first decorator."""
+        worker = self.worker(text)
+        lines = text.splitlines()
+
+        def call(name, arguments=None, line=None, **params):
+            if line is None:
+                line = next(number for number, one in enumerate(lines, 1) if "def %s(" % name in one)
+                while lines[line - 2].lstrip().startswith("@"):
+                    line -= 1
+            return worker.call("made:%s:%d:%s" % (maker, line, name), arguments, **params)
+
+        return worker, call
+
     def test_the_function_is_called_once_by_the_first_call(self):
-        worker = self.worker(self.SERVER + "from datetime import date\nimport hostler\nmade = 0\ndef make(step=2):\n    global made\n    made += 1\n"
-                             "    server = Server()\n    unit = hostler.config['unit']\n    if True:\n        @server.tool\n"
-                             "        def year(day: date) -> str: return unit + str(day.year * step)\n"
-                             "        @server.tool\n        async def later(day: date) -> int: return day.day\n    return server\n"
-                             "def count() -> int: return made\n")
-        config = {"config": {"unit": "y"}}
+        text = (
+            self.SERVER + "from datetime import date\nimport hostler\nmade = 0\ndef make(step=2):\n    global made\n    made += 1\n"
+            "    server = Server()\n    unit = hostler.config['unit']\n    class Other:\n        def year(self, day): ...\n    if True:\n"
+            "        @server.tool\n        def year(day: date) -> str: return unit + str(day.year * step)\n"
+            "        @server.tool\n        async def later(day: date) -> int: return day.day\n    return server\n"
+            "def count() -> int: return made\n")
+        worker, call = self.serving(text, "make")
+        year = 1 + text[:text.index("@server.tool")].count("\n")
         self.assertEqual(worker.call("count")["result"], 0)
+        config = {"config": {"unit": "y"}}
         for _ in range(2):
-            self.assertEqual(worker.call("made:make:year", {"day": "2000-01-02"}, **config)["result"], "y4000")
-            self.assertEqual(worker.call("made:make:later", {"day": "2000-01-02"}, **config)["result"], 2)
+            self.assertEqual(call("year", {"day": "2000-01-02"}, year, **config)["result"], "y4000", "not the method of that name")
+            self.assertEqual(call("later", {"day": "2000-01-02"}, **config)["result"], 2)
         self.assertEqual(worker.call("count")["result"], 1)
 
+    def test_two_of_one_name_are_told_apart(self):
+        _, call = self.serving(self.SERVER + "def make():\n    server = Server()\n    @server.tool\n    def f() -> int: return 1\n"
+                               "    @server.tool\n    def f() -> int: return 2\n    return server\n", "make")
+        first = len(self.SERVER.splitlines()) + 3
+        self.assertEqual([call("f", line=line)["result"] for line in (first, first + 2)], [1, 2])
+        self.assertIn("not what the file defines", call("f", line=1)["error"]["message"])
+
     def test_one_that_the_file_has_called_is_not_called_again(self):
-        worker = self.worker(self.SERVER + "def register(server, by):\n    @server.tool\n    def times(a: int) -> int: return a * by\n"
-                             "kept = Server()\nregister(kept, 3)\n")
-        self.assertEqual(worker.call("made:register:times", {"a": 2})["result"], 6)
+        text = self.SERVER + "def register(server, by):\n    @server.tool\n    def times(a: int) -> int: return a * by\nkept = Server()\n"
+        _, call = self.serving(text + "register(kept, 3)\n", "register")
+        self.assertEqual(call("times", {"a": 2})["result"], 6)
+        _, call = self.serving(text + "register(kept, 3)\nregister(kept, 4)\n", "register")
+        self.assertIn("several times", call("times", {"a": 2})["error"]["message"])
 
     def test_one_that_needs_a_server_is_given_one(self):
-        worker = self.worker("def register(mcp):\n    @mcp.tool(name='x')\n    def one() -> int: return 1\n    @mcp.tool\n"
-                             "    def two() -> int: return 2\n    @mcp.custom_route('/health', methods=['GET'])\n    async def health(r): ...\n"
-                             "    mcp.settings.port = 3\n")
-        self.assertEqual(worker.call("made:register:two")["result"], 2)
-        self.assertEqual(worker.call("made:register:one")["result"], 1)
+        _, call = self.serving("def register(mcp):\n    @mcp.tool(name='x')\n    def one() -> int: return 1\n    @mcp.tool\n"
+                               "    def two() -> int: return 2\n    @mcp.custom_route('/health', methods=['GET'])\n    async def health(r): ...\n"
+                               "    mcp.settings.port = 3\n", "register")
+        self.assertEqual(call("two")["result"], 2)
+        self.assertEqual(call("one")["result"], 1)
 
     def test_a_method_of_a_class_is_called_with_an_instance(self):
         text = self.SERVER + ("class App:\n    def __init__(self, unit='m'):\n        self.server, self.unit = Server(), unit%s\n"
                               "    def setup(self):\n        @self.server.tool\n        def long(a: int) -> str: return str(a) + self.unit\n%s")
-        for case in (("", ""), ("\n        self.setup()", ""), ("", "app = App('k')\napp.setup()\n")):
+        for case in (("", ""), ("\n        self.setup()", ""), ("", "app = App('k')\napp.setup()\n"), ("", "app = App('k')\n")):
             with self.subTest(case):
-                worker = self.worker(text % case)
-                self.assertEqual(worker.call("made:App.setup:long", {"a": 2})["result"], "2k" if case[1] else "2m")
+                _, call = self.serving(text % case, "App.setup")
+                self.assertEqual(call("long", {"a": 2})["result"], "2k" if case[1] else "2m")
 
     def test_what_goes_wrong_in_it_fails_the_call_alone(self):
-        worker = self.worker(self.SERVER + "tries = 0\ndef make():\n    global tries\n    tries += 1\n    if tries == 1: raise ValueError('not yet')\n"
-                             "    server = Server()\n    if tries > 2:\n        @server.tool\n        def f() -> int: return tries\n    return server\n")
-        self.assertIn("not yet", worker.call("made:make:f")["error"]["message"])
-        self.assertIn("did not make the tool `f`", worker.call("made:make:f")["error"]["message"])
-        self.assertEqual(worker.call("made:make:f")["result"], 3)
+        _, call = self.serving(self.SERVER + "tries, held = 0, []\ndef make():\n    global tries\n    tries += 1\n    server = Server()\n"
+                               "    held.append(server)\n    @server.tool\n    def f() -> int: return tries\n"
+                               "    if tries < 3: raise ValueError('not yet')\n    return server\n", "make")
+        for _ in range(2):
+            self.assertIn("not yet", call("f")["error"]["message"], "what is half made is not served")
+        self.assertEqual(call("f")["result"], 3)
+        _, call = self.serving(self.SERVER + "def make():\n    server = Server()\n    if not server:\n        @server.tool\n"
+                               "        def f(): ...\n    return server\n", "make")
+        self.assertIn("under other conditions", call("f")["error"]["message"])
 
+    def test_a_server_is_not_run(self):
+        fake = ("import sys, types\nimport threading\nran = []\nclass FastMCP:\n    def __init__(self): self.held = []\n    def tool(self, f):\n"
+                "        self.held.append(f)\n        return f\n    def run(self): ran.append(self)\n"
+                "FastMCP.__module__ = 'fastmcp'\nsys.modules['fastmcp'] = types.SimpleNamespace(FastMCP=FastMCP)\n"
+                "def main():\n    mcp = FastMCP()\n    @mcp.tool\n    def f() -> int: return len(ran)\n"
+                "    other = threading.Thread(target=FastMCP().run)\n    other.start()\n    other.join()\n    mcp.run()\n    mcp.held = None\n"
+                "def go() -> int:\n    FastMCP().run()\n    return len(ran)\n")
+        worker, call = self.serving(fake, "main")
+        self.assertEqual(call("f")["result"], 1, "that of another thread ran")
+        self.assertEqual(worker.call("go")["result"], 2, "and a later one does")
 
 
 if __name__ == "__main__":

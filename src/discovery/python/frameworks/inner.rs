@@ -1,6 +1,8 @@
 //! Tools that a function makes when it is called: `def create_server(): … @mcp.tool …`, `def register(mcp): …`. The worker calls such
 //! a function itself where it needs no more than a server (`frameworks/inner.py` of the worker).
 
+use std::collections::{HashMap, HashSet};
+
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Decorator, Expr, ParameterWithDefault, Stmt, StmtClassDef, StmtFunctionDef};
@@ -31,6 +33,9 @@ const RUNS: [&str; 14] = [
     "invoke",
 ];
 
+/// Decorators that keep the function.
+const KEEPING: [&str; 4] = ["cache", "lru_cache", "functools.cache", "functools.lru_cache"];
+
 /// A function or method that makes tools.
 #[derive(Debug)]
 pub(in crate::discovery::python) struct Maker<'a> {
@@ -38,9 +43,17 @@ pub(in crate::discovery::python) struct Maker<'a> {
     /// The class that it is a method of.
     class: Option<&'a StmtClassDef>,
     /// Why its tools are not served.
-    pub obstacle: Option<&'static str>,
+    pub obstacle: Option<Obstacle>,
     tools: Vec<&'a StmtFunctionDef>,
 }
+
+/// Why the worker cannot have tools made, and what to do.
+pub(in crate::discovery::python) type Obstacle = (&'static str, &'static str);
+
+const MOVE: &str = "move the functions of the tools to the top level of the file";
+const CALL: &str = "call it at the top level of the file, or move the functions of the tools there";
+const SPLIT: &str =
+    "make them in a function that does nothing else, or move the functions of the tools to the top level of the file";
 
 impl<'a> Maker<'a> {
     /// What the worker calls to make them: `create_server`, `Server.register`.
@@ -54,7 +67,9 @@ impl<'a> Maker<'a> {
         let served = self.tools.iter().filter(|tool| self.obstacle.is_none() && is_identifier(&tool.name));
         let offer = |tool: &'a StmtFunctionDef| {
             let offer = tool.decorator_list.iter().find_map(|decorator| offer_of(module, decorator))?;
-            Some((format!("made:{}:{}", self.name(), tool.name), tool, offer))
+            // Two functions of one maker may have one name.
+            let line = module.lines.at(tool.range.start().to_usize());
+            Some((format!("made:{}:{line}:{}", self.name(), tool.name), tool, offer))
         };
         served.filter_map(|tool| offer(tool)).collect()
     }
@@ -62,11 +77,15 @@ impl<'a> Maker<'a> {
 
 /// The outermost functions of a file that make tools, in the order of their lines.
 pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<Maker<'a>> {
-    let mut search = Search { module, around: None, classes: Vec::new(), found: Vec::new() };
+    let mut search = Search { module, around: None, is_tool: false, classes: Vec::new(), found: Vec::new() };
     search.visit_body(body);
     let mut found = search.found;
+    if found.is_empty() {
+        return found;
+    }
+    let uses = Uses::of(module, body);
     for maker in &mut found {
-        maker.obstacle = maker.obstacle.or_else(|| obstacle(module, maker));
+        maker.obstacle = maker.obstacle.or_else(|| obstacle(module, &uses, maker));
     }
     found
 }
@@ -75,6 +94,8 @@ struct Search<'m, 'a> {
     module: &'m Module<'a>,
     /// The outermost function around the statement that is visited.
     around: Option<&'a StmtFunctionDef>,
+    /// Whether that is a tool itself.
+    is_tool: bool,
     /// The classes around that.
     classes: Vec<&'a StmtClassDef>,
     found: Vec<Maker<'a>>,
@@ -82,28 +103,30 @@ struct Search<'m, 'a> {
 
 impl<'a> Search<'_, 'a> {
     fn note(&mut self, around: &'a StmtFunctionDef, tool: &'a StmtFunctionDef) {
-        let is_tool = |function: &StmtFunctionDef| function.decorator_list.iter().any(|one| self.makes_tool(one));
         // A tool may have an agent with tools of its own.
-        if !is_tool(tool) || is_tool(around) {
+        if self.is_tool || !self.is_tool(tool) {
             return;
         }
         if self.found.last().is_none_or(|last| !std::ptr::eq(last.function, around)) {
             let class = self.classes.last().copied();
-            let obstacle = (self.classes.len() > 1).then_some("it is a method of a class within another");
+            let obstacle = (self.classes.len() > 1).then_some(("it is a method of a class within another", MOVE));
             self.found.push(Maker { function: around, class, obstacle, tools: Vec::new() });
         }
         let Some(maker) = self.found.last_mut() else { return };
         if tool.decorator_list.iter().any(|decorator| word(decorator).is_some_and(|word| HANDLERS.contains(&word))) {
-            maker.obstacle = Some("its server is one of the low level");
+            maker.obstacle = Some(("its server is one of the low level", MOVE));
         } else {
             maker.tools.push(tool);
         }
     }
 
     /// `@mcp.tool()`, `@self.server.call_tool()`, and `@tool` of a framework
-    fn makes_tool(&self, decorator: &Decorator) -> bool {
-        let is_of_server = word(decorator).is_some_and(|word| MAKERS.contains(&word) || HANDLERS.contains(&word));
-        is_of_server || decorator.expression.is_name_expr() && is_maker(self.module, &decorator.expression)
+    fn is_tool(&self, function: &StmtFunctionDef) -> bool {
+        function.decorator_list.iter().any(|decorator| {
+            let is_of_server = word(decorator).is_some_and(|word| MAKERS.contains(&word) || HANDLERS.contains(&word));
+            let by = decorated_by(decorator);
+            is_of_server || by.is_name_expr() && is_maker(self.module, by)
+        })
     }
 }
 
@@ -111,13 +134,13 @@ impl<'a> StatementVisitor<'a> for Search<'_, 'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(function) => {
-                let outer = self.around;
-                if let Some(around) = outer {
+                if let Some(around) = self.around {
                     self.note(around, function);
+                    return walk_stmt(self, statement);
                 }
-                self.around = outer.or(Some(function));
+                (self.around, self.is_tool) = (Some(function), self.is_tool(function));
                 walk_stmt(self, statement);
-                self.around = outer;
+                self.around = None;
             }
             Stmt::ClassDef(class) if self.around.is_none() => {
                 self.classes.push(class);
@@ -145,46 +168,98 @@ fn decorated_by(decorator: &Decorator) -> &Expr {
     decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func)
 }
 
+/// How a file uses its own functions and classes.
+struct Uses<'a> {
+    /// Those that it calls at its top level: what they make is there when it has run.
+    at_top: HashSet<&'a str>,
+    /// The most arguments that its functions give each.
+    arguments: HashMap<&'a str, usize>,
+    /// The classes that can be made without arguments, as far as the file tells.
+    plain_classes: HashSet<usize>,
+}
+
+impl<'a> Uses<'a> {
+    fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
+        let at_top = module.calls.iter().filter_map(|call| name_of(&call.func)).collect();
+        let mut uses = Self { at_top, arguments: HashMap::new(), plain_classes: HashSet::new() };
+        for statement in body {
+            match statement {
+                Stmt::FunctionDef(_) => uses.visit_stmt(statement),
+                Stmt::ClassDef(class) => {
+                    if is_made_without_arguments(module, class) {
+                        uses.plain_classes.insert(class.range.start().to_usize());
+                    }
+                    uses.visit_stmt(statement);
+                }
+                _ => {}
+            }
+        }
+        uses
+    }
+}
+
+impl<'a> Visitor<'a> for Uses<'a> {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression
+            && let Some(name) = name_of(&call.func)
+        {
+            let most = self.arguments.entry(name).or_default();
+            *most = (*most).max(call.arguments.args.len() + call.arguments.keywords.len());
+        }
+        visitor::walk_expr(self, expression);
+    }
+}
+
 /// Why the worker cannot have these tools made.
-fn obstacle(module: &Module<'_>, maker: &Maker<'_>) -> Option<&'static str> {
-    let function = maker.function;
-    let is_there = match (maker.class, module.bindings.get(maker.class.map_or(&*function.name, |class| &*class.name))) {
+fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) -> Option<Obstacle> {
+    let (function, name) = (maker.function, maker.class.map_or(&maker.function.name, |class| &class.name));
+    let is_there = match (maker.class, module.bindings.get(name.as_str())) {
         (None, Some(Binding::Function(other))) => std::ptr::eq(*other, function),
         (Some(class), Some(Binding::Class(other))) => std::ptr::eq(*other, class),
         _ => false,
     };
     if !is_there {
-        return Some("its name means something else when the file has run");
+        return Some(("its name means something else when the file has run", MOVE));
     }
-    let name = maker.class.map_or(&function.name, |class| &class.name);
-    // What it makes is there when the file has run.
-    if module.calls.iter().any(|call| name_of(&call.func) == Some(name.as_str())) {
+    let keeps = |decorator: &Decorator| {
+        let full = module.outside_name(decorated_by(decorator));
+        maker.class.is_none() && full.is_some_and(|full| KEEPING.contains(&full.as_str()))
+    };
+    if !function.decorator_list.iter().all(keeps) {
+        return Some(("its decorator may make something else of it", MOVE));
+    }
+    if uses.at_top.contains(name.as_str()) {
         return None;
     }
-    let mut own = Own { module, body: &function.body, runs: false, yields: false };
-    own.visit_body(&function.body);
+    let own = Own::of(module, &function.body);
     if function.is_async || own.yields {
-        return Some("it is asynchronous, or a generator");
+        return Some(("it is asynchronous, or a generator", MOVE));
     }
     if own.runs {
-        return Some("it also runs what it makes");
+        return Some(("it also runs or starts something", SPLIT));
+    }
+    if function.parameters.kwonlyargs.iter().any(|parameter| parameter.default().is_none()) {
+        return Some(("it needs arguments", CALL));
     }
     let required = required_by(function);
     if let Some(class) = maker.class {
-        let is_made = required.len() == 1 && is_made_without_arguments(module, class);
-        return (!is_made).then_some("its class or the method needs arguments");
+        let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
+        return (!is_made).then_some(("its class or the method needs arguments", MOVE));
     }
     match &required[..] {
         [] => None,
-        [server] if maker.tools.iter().all(|tool| is_decorated_by(tool, &server.parameter.name)) => None,
-        _ => Some("it needs arguments"),
+        [server] if maker.tools.iter().all(|tool| is_decorated_by(tool, &server.parameter.name)) => {
+            let is_given_more = uses.arguments.get(name.as_str()).is_some_and(|most| *most > 1);
+            is_given_more.then_some(("the file gives it more arguments than the server", CALL))
+        }
+        _ => Some(("it needs arguments", CALL)),
     }
 }
 
 /// Whether a decorator is one of this server: `@mcp.tool`.
 fn is_decorated_by(tool: &StmtFunctionDef, server: &str) -> bool {
-    let servers = tool.decorator_list.iter().filter_map(|one| decorated_by(one).as_attribute_expr());
-    servers.into_iter().any(|attribute| name_of(&attribute.value) == Some(server))
+    let mut servers = tool.decorator_list.iter().filter_map(|one| decorated_by(one).as_attribute_expr());
+    servers.any(|attribute| name_of(&attribute.value) == Some(server))
 }
 
 fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefault> {
@@ -193,14 +268,10 @@ fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefault> {
 
 /// Whether an instance can be made by `Class()`, as far as the file tells.
 fn is_made_without_arguments(module: &Module<'_>, class: &StmtClassDef) -> bool {
-    let methods = || class.body.iter().filter_map(Stmt::as_function_def_stmt);
+    let mut methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
     let bases = class.arguments.as_ref().is_some_and(|arguments| !arguments.args.is_empty());
-    match methods().find(|method| method.name.as_str() == "__init__") {
-        Some(init) => {
-            let mut own = Own { module, body: &init.body, runs: false, yields: false };
-            own.visit_body(&init.body);
-            required_by(init).len() == 1 && !own.runs
-        }
+    match methods.find(|method| method.name.as_str() == "__init__") {
+        Some(init) => required_by(init).len() == 1 && !Own::of(module, &init.body).runs,
         None => !bases && class.decorator_list.is_empty(),
     }
 }
@@ -208,21 +279,33 @@ fn is_made_without_arguments(module: &Module<'_>, class: &StmtClassDef) -> bool 
 /// What the statements of a function do, without those of functions within it.
 struct Own<'m, 'a> {
     module: &'m Module<'a>,
-    body: &'m [Stmt],
     runs: bool,
     yields: bool,
 }
 
-impl Own<'_, '_> {
-    /// Whether a name is a server that the function makes: the worker stops before that is run.
-    fn is_own_server(&self, value: &Expr) -> bool {
-        let Some(name) = name_of(value) else { return false };
-        let made = self.body.iter().filter_map(Stmt::as_assign_stmt);
-        let mut made = made.filter(|assign| assign.targets.iter().any(|target| name_of(target) == Some(name)));
-        made.any(|assign| {
-            let class = assign.value.as_call_expr().and_then(|call| word_of(self.module, &call.func));
-            class.is_some_and(|class| SERVERS.contains(&class.as_str()))
-        })
+impl<'m, 'a> Own<'m, 'a> {
+    /// A function that makes a server may run it as one of its own statements: the worker stops before that. Within `with` or `try`, what
+    /// follows would already be undone.
+    fn of(module: &'m Module<'a>, body: &'m [Stmt]) -> Self {
+        let mut own = Own { module, runs: false, yields: false };
+        let mut servers: HashSet<&str> = HashSet::new();
+        for statement in body {
+            if let Some(assign) = statement.as_assign_stmt()
+                && let Some(class) = assign.value.as_call_expr().and_then(|call| word_of(module, &call.func))
+                && SERVERS.contains(&class.as_str())
+            {
+                servers.extend(assign.targets.iter().filter_map(name_of));
+            }
+            let call = statement.as_expr_stmt().and_then(|it| it.value.as_call_expr());
+            let is_own_run = call.and_then(|call| call.func.as_attribute_expr()).is_some_and(|method| {
+                RUNS.contains(&method.attr.as_str())
+                    && name_of(&method.value).is_some_and(|name| servers.contains(name))
+            });
+            if !is_own_run {
+                own.visit_stmt(statement);
+            }
+        }
+        own
     }
 }
 
@@ -234,10 +317,12 @@ impl<'a> Visitor<'a> for Own<'_, '_> {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        if let Expr::Call(call) = expression
-            && let Some(method) = call.func.as_attribute_expr()
-        {
-            self.runs |= RUNS.contains(&method.attr.as_str()) && !self.is_own_server(&method.value);
+        if let Expr::Call(call) = expression {
+            let word = match call.func.as_attribute_expr() {
+                Some(method) => Some(method.attr.to_string()),
+                None => word_of(self.module, &call.func),
+            };
+            self.runs |= word.is_some_and(|word| RUNS.contains(&word.as_str()));
         }
         self.yields |= matches!(expression, Expr::Yield(_) | Expr::YieldFrom(_));
         visitor::walk_expr(self, expression);

@@ -16,7 +16,7 @@ def behind(value, codes):
     function may have; None for the first function that is found."""
     if type(value) is FunctionType or callable(value) and package_of(type(value)) not in FRAMEWORKS:
         return value
-    return within(value, codes) or referring_to(codes or ())
+    return within(value, codes) or _referring_to(codes or ())
 
 
 def package_of(kind):
@@ -74,7 +74,7 @@ def _parts(one):
         pass  # it has no attributes of its own
 
 
-def referring_to(codes):
+def _referring_to(codes):
     """A function of this code that exists anywhere."""
     import gc
 

@@ -76,6 +76,8 @@ def _of_hint(hint, name, module, left):
 
 
 def _of_class(kind, module):
+    # `Context[Session, None]` of the SDK is a class of the module that writes it.
+    kind = (getattr(kind, "__pydantic_generic_metadata__", None) or {}).get("origin") or kind
     package, name = package_of(kind), kind.__name__
     if name == "Context" and package in _MCP:
         from . import mcp

@@ -1,18 +1,24 @@
 """Tools that a function of the file makes when it is called: `def create_server(): … @mcp.tool …`, `def register(mcp): …`. It is called
 once, by the first call that needs one of its tools, unless the file has called it."""
 
+import gc
 import sys
-from threading import RLock
+import threading
+from types import FunctionType
+from weakref import WeakSet
 
-from ..loading import Function
-from .behind import package_of, referring_to, unwrapped, within
+from ..loading import FRAMEWORKS, Function
+from .behind import package_of, unwrapped, within
 from .calling import calling, current_for
 from .injected import given_to
 
+_MCP = ("fastmcp", "mcp")
 _SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"))
 _RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async")
-_results = {}  # by maker: what it made and what it was given, which live as long as the worker
-_making = RLock()
+_results = {}  # by maker that has ended: what it made and what it was given, which live as long as the worker
+_failed = WeakSet()  # functions that a maker made before it failed
+_making = threading.RLock()
+_own = threading.local()  # `kept` while this thread makes tools
 
 
 class _Runs(BaseException):
@@ -42,35 +48,55 @@ class _Made(Function):
 
 
 def named(module, symbol):
-    """The tool of a symbol `made:MAKER:NAME`."""
-    _, maker, name = symbol.split(":", 2)
-    return _Made(symbol, lambda: _found(module, maker, name))
+    """The tool of a symbol `made:MAKER:LINE:NAME`, where the line is the first of its decorators."""
+    _, maker, line, name = symbol.split(":", 3)
+    return _Made(symbol, lambda: _found(module, maker, int(line), name))
 
 
-def _found(module, maker, name):
+def _found(module, maker, line, name):
     from .mcp import current_of, lifespan_of
 
     owner, _, method = maker.partition(".")
     owner = module.__dict__[owner]
-    holder = getattr(owner, method) if method else owner
-    code = _code_within(unwrapped(getattr(holder, "__wrapped__", holder)).__code__, name)
-    if referring_to([code]) is None:
-        _make(module, maker, owner, method, code)
-    function = referring_to([code])
-    if function is None:
-        raise RuntimeError("`%s` did not make the tool `%s`" % (maker, name))
-    made = list(_made_by(maker))
-    value = next((one for one in made if package_of(type(one)) not in ("fastmcp", "mcp", "") and within(one, [code])), None)
+    codes = list(_codes_within(unwrapped(getattr(owner, method) if method else owner).__code__))
+    code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
+    if code is None:
+        raise RuntimeError("`%s` is not what the file defines by that name" % maker)
+    if maker not in _results and not any(_functions_of(code) for code in codes):
+        _make(module, maker, owner, method, codes)
+    functions = _functions_of(code)
+    if len(functions) > 1:
+        gc.collect()
+        functions = _functions_of(code)
+    if len(functions) != 1:
+        raise RuntimeError("`%s` has made the tool `%s` %s; call it once" % (maker, name, "several times" if functions else "under other conditions only"))
+    made = list(_within_reach(_results.get(maker, ())))
+    value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()))]
+                  if package_of(type(one)) in FRAMEWORKS and package_of(type(one)) not in _MCP and within(one, [code])), None)
     # Where the server is looked for: its own before those of the file.
     scope = type(module)(module.__name__)
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
-    call = calling(function, given_to(function, scope, package_of(type(value))), value, lifespan_of(scope))
+    call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
     return current_for(call, current_of(scope))
 
 
-def _made_by(maker):
-    """What it has made, and what that has."""
-    for result in _results.get(maker, ()):
+def _codes_within(code):
+    """Those of the functions in a function, also of functions within these; not of methods."""
+    for const in code.co_consts:
+        if type(const) is type(code) and const.co_flags & 0x2:
+            yield const
+            yield from _codes_within(const)
+        elif type(const) is type(code) and const.co_name.startswith("<generic parameters of "):  # def f[T](...)
+            yield from _codes_within(const)
+
+
+def _functions_of(code):
+    return [one for one in gc.get_referrers(code) if type(one) is FunctionType and one.__code__ is code and one not in _failed]
+
+
+def _within_reach(results):
+    """What there is, and what that has."""
+    for result in results:
         yield result
         if isinstance(result, dict):
             yield from list(result.values())
@@ -80,28 +106,33 @@ def _made_by(maker):
             yield from list(getattr(result, "__dict__", {}).values())
 
 
-def _code_within(code, name):
-    for const in code.co_consts:
-        if type(const) is type(code):
-            found = const if const.co_name == name else _code_within(const, name)
-            if found is not None:
-                return found
-    return None
-
-
-def _make(module, maker, owner, method, code):
-    _results[maker] = kept = []
-    with _NotRun(kept):
-        if not method:
+def _make(module, maker, owner, method, codes):
+    _stop_at_runs()
+    _own.kept = kept = []
+    try:
+        if method:
+            kept += _by_method(module, owner, method, codes)
+        else:
             given = _required(module, owner)
             kept += [owner(*given), *given]
-            return
-        from .methods import Made
+    except _Runs:
+        pass
+    except BaseException:
+        for code in codes:
+            _failed.update(_functions_of(code))
+        raise
+    finally:
+        del _own.kept
+    _results[maker] = kept
 
-        instance = Made(owner).get()
-        kept.append(instance)
-        if referring_to([code]) is None:
-            getattr(instance, method)()
+
+def _by_method(module, owner, method, codes):
+    from .methods import Made
+
+    there = [one for one in list(module.__dict__.values()) if type(one) is owner]
+    instance = there[0] if there else Made(owner).get()
+    is_made = any(_functions_of(code) for code in codes)
+    return [instance, None if is_made else getattr(instance, method)()]
 
 
 def _required(module, function):
@@ -135,25 +166,23 @@ class _Server:
         return args[0]
 
 
-class _NotRun:
-    """Within it, servers are kept instead of run: the function ends there."""
-
-    def __init__(self, kept):
-        self.kept = kept
-
-    def __enter__(self):
-        kinds = {getattr(sys.modules.get(place), name, None) for place, name in _SERVERS}
-        self.before = [(kind, name, kind.__dict__.get(name)) for kind in kinds - {None} for name in _RUNS if hasattr(kind, name)]
-        for kind, name, _ in self.before:
-            setattr(kind, name, _stop)
-
-    def __exit__(self, kind, error, trace):
-        for owner, name, method in self.before:
-            delattr(owner, name) if method is None else setattr(owner, name, method)
-        if kind is _Runs:
-            self.kept += error.args
-        return kind is _Runs
+def _stop_at_runs():
+    """From now on, a server that is run while tools are made on this thread is kept instead, and its function ends there."""
+    for place, name in _SERVERS:
+        kind = getattr(sys.modules.get(place), name, None)
+        for method in _RUNS if kind is not None else ():
+            run = getattr(kind, method, None)
+            if run is not None and not hasattr(run, "_hostler_run"):
+                setattr(kind, method, _stopping(run))
 
 
-def _stop(server, *_, **__):
-    raise _Runs(server)
+def _stopping(run):
+    def stopping(server, *args, **kwargs):
+        kept = getattr(_own, "kept", None)
+        if kept is None:
+            return run(server, *args, **kwargs)
+        kept.append(server)
+        raise _Runs
+
+    stopping._hostler_run = run
+    return stopping
