@@ -107,6 +107,22 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                                   upper=({"text": "a"}, "A"), times=({"a": 3}, 6), in_stock=({}, 3),
                                   order=({"item": "tea", "day": "2026-01-02"}, 1), note=({"text": "b"}, ["first", "b"]))
 
+    async def test_a_folder_says_what_its_files_need(self):
+        (self.tools / "ask.py").write_text("import six\n\n\ndef version() -> str:\n    return six.__version__\n")
+        (self.tools / "plain.py").write_text("def one() -> int:\n    return 1\n")
+        (self.tools / "requirements.txt").write_text("six==1.16.0  # as long as it is tested\n")
+        self.config = config_file(self.folder, "")
+        async with self.connected() as session:
+            self.assertEqual(await session.value("ask_version"), "1.16.0")
+            (self.tools / "requirements.txt").write_text("six==1.17.0\n")
+            self.assertEqual(await session.value("ask_version"), "1.17.0", "a change of it is one of the file")
+            (self.tools / "requirements.txt").unlink()
+            (self.tools / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["six==1.16.0"]\n')
+            self.assertEqual(await session.value("ask_version"), "1.16.0")
+            self.assertEqual(await session.value("plain_one"), 1)
+        listed = json.loads(run("list", "--tools", self.tools, "--config", self.config, "--json", env=environment(), cwd=self.folder).stdout)
+        self.assertEqual({tool["name"]: tool["kind"] for tool in listed}, {"ask.version": "python", "plain.one": "internal"})
+
     async def test_sdk_low_level(self):
         await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),
                           add_note=({"text": "a b", "size": "a"}, "1 a"), find=({"words": ["a"]}, "a b"))
