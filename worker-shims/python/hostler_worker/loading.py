@@ -14,7 +14,7 @@ FRAMEWORKS = frozenset((
     "click", "rich_click", "typer",
 ))
 PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
-_NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
+NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
 
 
 class Functions(dict):
@@ -110,12 +110,12 @@ def compiled(path, source=None):
     return compile(text, path, "exec", dont_inherit=True)
 
 
-def _inner(code):
+def inner_codes(code):
     """The code of what a body defines, one level down."""
     for const in code.co_consts:
         if type(const) is type(code):
             if const.co_name.startswith("<generic parameters of "):  # def f[T](...)
-                yield from _inner(const)
+                yield from inner_codes(const)
             else:
                 yield const
 
@@ -123,8 +123,8 @@ def _inner(code):
 def _tools(module, code):
     # What a top-level `def` made, however decorated; an imported name is never among it.
     made_here = {}
-    for const in _inner(code):
-        if const.co_flags & _NEWLOCALS:
+    for const in inner_codes(code):
+        if const.co_flags & NEWLOCALS:
             made_here.setdefault(const.co_name, []).append(const)
     names = getattr(module, "__all__", None)
     if not isinstance(names, (list, tuple)):

@@ -100,7 +100,7 @@ class Made(ShimTest):
             self.assertEqual(call("later", {"day": "2000-01-02"}, **config)["result"], 2)
         self.assertEqual(worker.call("count")["result"], 1)
 
-    def test_two_of_one_name_are_told_apart(self):
+    def test_two_tools_of_one_name_are_both_called(self):
         _, call = self.serving(self.SERVER + "def make():\n    server = Server()\n    @server.tool\n    def f() -> int: return 1\n"
                                "    @server.tool\n    def f() -> int: return 2\n    return server\n", "make")
         first = len(self.SERVER.splitlines()) + 3
@@ -113,6 +113,17 @@ class Made(ShimTest):
         self.assertEqual(call("times", {"a": 2})["result"], 6)
         _, call = self.serving(text + "register(kept, 3)\nregister(kept, 4)\n", "register")
         self.assertIn("several times", call("times", {"a": 2})["error"]["message"])
+
+    def test_one_that_another_maker_calls_again_keeps_its_tools(self):
+        text = ("made = 0\ndef register(mcp):\n    global made\n    made += 1\n    own = made\n    @mcp.tool\n    def one() -> int: return own\n"
+                "    @mcp.tool\n    def two() -> int: return own\ndef make():\n    class Server:\n        held = []\n"
+                "        def tool(self, f):\n            self.held.append(f)\n            return f\n    mcp = Server()\n    @mcp.tool\n"
+                "    def three() -> int: return made\n    register(mcp)\n    return mcp\n")
+        worker, call = self.serving(text, "register")
+        three = 1 + text[:text.index("@mcp.tool\n    def three")].count("\n")
+        self.assertEqual(call("one")["result"], 1)
+        self.assertEqual(worker.call("made:make:%d:three" % three)["result"], 2)
+        self.assertEqual(call("two")["result"], 1)
 
     def test_one_that_needs_a_server_is_given_one(self):
         _, call = self.serving("def register(mcp):\n    @mcp.tool(name='x')\n    def one() -> int: return 1\n    @mcp.tool\n"

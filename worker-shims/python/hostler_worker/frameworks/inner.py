@@ -7,7 +7,7 @@ import threading
 from types import FunctionType
 from weakref import WeakSet
 
-from ..loading import FRAMEWORKS, Function
+from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
 from .behind import package_of, unwrapped, within
 from .calling import calling, current_for
 from .injected import given_to
@@ -16,6 +16,7 @@ _MCP = ("fastmcp", "mcp")
 _SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"))
 _RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async")
 _results = {}  # by maker that has ended: what it made and what it was given, which live as long as the worker
+_functions = {}  # by maker: its functions by their code, as they were for the first of its tools. Another maker may call it again
 _failed = WeakSet()  # functions that a maker made before it failed
 _making = threading.RLock()
 _own = threading.local()  # `kept` while this thread makes tools
@@ -62,12 +63,12 @@ def _found(module, maker, line, name):
     code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
     if code is None:
         raise RuntimeError("`%s` is not what the file defines by that name" % maker)
-    if maker not in _results and not any(_functions_of(code) for code in codes):
-        _make(module, maker, owner, method, codes)
-    functions = _functions_of(code)
-    if len(functions) > 1:
-        gc.collect()
-        functions = _functions_of(code)
+    if maker not in _functions:
+        if not any(_functions_of(code) for code in codes):
+            _make(module, maker, owner, method, codes)
+        gc.collect()  # without those of earlier makings that nothing holds
+        _functions[maker] = {code: _functions_of(code) for code in codes}
+    functions = _functions[maker][code]
     if len(functions) != 1:
         raise RuntimeError("`%s` has made the tool `%s` %s; call it once" % (maker, name, "several times" if functions else "under other conditions only"))
     made = list(_within_reach(_results.get(maker, ())))
@@ -82,11 +83,9 @@ def _found(module, maker, line, name):
 
 def _codes_within(code):
     """Those of the functions in a function, also of functions within these; not of methods."""
-    for const in code.co_consts:
-        if type(const) is type(code) and const.co_flags & 0x2:
+    for const in inner_codes(code):
+        if const.co_flags & NEWLOCALS:
             yield const
-            yield from _codes_within(const)
-        elif type(const) is type(code) and const.co_name.startswith("<generic parameters of "):  # def f[T](...)
             yield from _codes_within(const)
 
 
