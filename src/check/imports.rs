@@ -9,7 +9,7 @@ use super::file::Subject;
 use super::report::bytes_of;
 use super::rule::Level;
 use super::{Finding, Surroundings, rule};
-use crate::discovery::{ToolFile, is_behind_the_scenes, is_standard, own_package};
+use crate::discovery::{ToolFile, is_behind_the_scenes, is_neighbour, is_standard, own_package};
 use crate::pep723::{brings, package_of, requirement_for};
 
 /// Checks the modules that a file imports unconditionally. An error only where it is certain that the module is missing.
@@ -28,17 +28,10 @@ pub(super) fn check(
         .extend(subject.settings.env.get("PYTHONPATH").into_iter().flat_map(|path| std::env::split_paths(&path.value)));
     folders.push(folder.to_owned());
     let own = own_package(&subject.file.path);
-    let own = own.as_deref().and_then(|own| own.split('.').next());
-    let is_neighbour = |module: &str| {
-        own == Some(module)
-            || folders
-                .iter()
-                .any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
-    };
     let is_provided = |module: &str| {
         is_standard(module)
             || is_behind_the_scenes(module)
-            || is_neighbour(module)
+            || is_neighbour(own.as_deref(), &folders, module)
             || declared.iter().any(|name| brings(name, module))
     };
     let mut seen = BTreeSet::new();

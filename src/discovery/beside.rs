@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ToolFile;
-use super::imports::{is_behind_the_scenes, is_standard, own_package};
+use super::imports::{is_behind_the_scenes, is_neighbour, is_standard, own_package};
 use crate::config::needs::Needs;
 use crate::config::origin::{Diagnosis, Origin, Setting};
 use crate::pep723::Metadata;
@@ -67,7 +67,7 @@ fn declared_in(folder: &Path) -> Beside {
 
 /// `None` for a file that is not there.
 fn text_of(path: &Path) -> Result<Option<String>, Diagnosis> {
-    let cannot = |what: String| Diagnosis::new(what, "mend or remove it");
+    let cannot = |what: String| Diagnosis::new(what, "fix or remove it");
     // Asked before it is opened: a pipe would block.
     let about = match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -126,13 +126,13 @@ fn of_requirements(text: &str) -> Result<Option<Packages>, Diagnosis> {
 /// `None` for a file without the packages of a project.
 fn of_project(text: &str) -> Result<Option<Packages>, Diagnosis> {
     let text = text.trim_start_matches('\u{feff}');
-    let whole: toml::Table = text.parse().map_err(|_| Diagnosis::new("it is not valid TOML", "mend or remove it"))?;
+    let whole: toml::Table = text.parse().map_err(|_| Diagnosis::new("it is not valid TOML", "fix or remove it"))?;
     let Some(project) = whole.get("project") else { return Ok(None) };
     let listed = project.get("dependencies").and_then(toml::Value::as_array).filter(|listed| !listed.is_empty());
     let Some(listed) = listed else { return Ok(None) };
     let dependencies: Option<Vec<String>> = listed.iter().map(|one| one.as_str().map(str::to_owned)).collect();
     let dependencies = dependencies
-        .ok_or_else(|| Diagnosis::new("a dependency of [project] is no text", "write each as a requirement"))?;
+        .ok_or_else(|| Diagnosis::new("a dependency of [project] is not a string", "write each as a requirement"))?;
     if whole.get("tool").and_then(|tool| tool.get("uv")?.get("sources")).is_some() {
         let what = "it takes packages from elsewhere, by [tool.uv.sources]";
         return Err(Diagnosis::new(what, "give the file a header with them"));
@@ -156,10 +156,7 @@ fn is_from_elsewhere(path: &Path, imports: &[String]) -> bool {
         return false;
     }
     let own = own_package(path);
-    let own = own.as_deref().and_then(|own| own.split('.').next());
-    let is_here =
-        |top: &str| own == Some(top) || folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir();
-    unknown.any(|top| !is_here(top))
+    unknown.any(|top| !is_neighbour(own.as_deref(), &[folder], top))
 }
 
 #[cfg(test)]

@@ -159,6 +159,13 @@ pub fn own_package(path: &Path) -> Option<String> {
     (!names.is_empty()).then(|| names.join("."))
 }
 
+/// Whether a top-level module is that of the file's own package, or lies in one of the folders it imports from.
+pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], module: &str) -> bool {
+    let mut folders = folders.iter().map(AsRef::as_ref);
+    own_package.and_then(|own| own.split('.').next()) == Some(module)
+        || folders.any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
+}
+
 /// Folders further up are not looked at.
 const DEEPEST_PACKAGE: usize = 16;
 

@@ -34,7 +34,9 @@ pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use hints::ToolHints;
-pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, look_beside, neighbours_of, own_package};
+pub use imports::{
+    did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,
+};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 pub use python::{

@@ -84,7 +84,7 @@ fn makers_that_need_more_are_reported() {
 }
 
 #[test]
-fn two_of_one_name_are_told_apart_by_their_lines() {
+fn two_tools_of_one_name_differ_by_their_lines() {
     let found = file(
         "def make():\n    mcp = FastMCP()\n    @mcp.tool(name='a')\n    def f(): ...\n    @mcp.tool(name='b')\n    def f(): ...\n",
     );
