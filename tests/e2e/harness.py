@@ -8,7 +8,9 @@ import contextlib
 import json
 import logging
 import os
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -166,6 +168,12 @@ class Session:
     def said(self):
         """What hostler has logged, of workers too: these may be shared, and so is the log of what they do."""
         return self.stderr() + shared_mode.log()
+
+    async def kill(self, worker):
+        """Kills a worker, and waits until hostler knows. By its pid: a shared log has the ends of others too."""
+        os.kill(worker, signal.SIGKILL)
+        exited = re.compile(rf"worker exited\b.* pid={worker}\b")
+        await eventually_async(lambda: exited.search(self.said()), "hostler sees its end")
 
 
 @contextlib.asynccontextmanager

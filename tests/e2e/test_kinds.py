@@ -358,8 +358,7 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual(await hostler.value("ledger_given"), {"config": {"a": 1}, "secrets": ["KEY"]})
                     failed = await hostler.call("ledger_fail", text="oh")
                     self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: oh"))
-                    os.kill(booked.worker, signal.SIGKILL)
-                    await eventually_async(lambda: "worker exited" in hostler.said(), "hostler sees its end")
+                    await hostler.kill(booked.worker)
                     again = await hostler.value("ledger_book")
                     self.assertEqual(again["total"], 1)
 

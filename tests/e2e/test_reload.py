@@ -2,8 +2,6 @@
 
 import asyncio
 import hashlib
-import os
-import signal
 import subprocess
 import threading
 import time
@@ -231,11 +229,6 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
         self.assertNotIn("stale", answer.metadata)
         return answer.worker
 
-    async def kill(self, hostler, worker):
-        """Kills the first worker that goes in a session, and waits until hostler knows."""
-        os.kill(worker, signal.SIGKILL)
-        await eventually_async(lambda: "worker exited" in hostler.said(), "hostler sees its end")
-
     async def test_of_a_file_that_cannot_be_read_any_more(self):
         breaks = {"syntax": HEADER + COAL + "def broken(:\n", "header": "# /// script\n# dependencies = []\n" + COAL}
         for name, broken in breaks.items():
@@ -248,7 +241,7 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
                     write_tool(folder, "engine", broken, header="")
                     self.assertEqual(await self.stale(hostler, "line "), worker)
                     self.assertEqual(await hostler.tools(), before)
-                    await self.kill(hostler, worker)
+                    await hostler.kill(worker)
                     self.assertNotEqual(await self.stale(hostler, "line "), worker)
                     self.assertTrue(heard.changes.empty(), "the list is what it was")
                     write_tool(folder, "engine", COAL.replace("old", "new"))
@@ -279,7 +272,7 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(lost.code, "STARTUP_FAILED", lost.text)
             self.assertIn("no coal", lost.message)
             self.assertIn("no coal", hostler.stderr())
-            await self.kill(hostler, worker)
+            await hostler.kill(worker)
             again = await self.stale(hostler, "no coal", tool="engine.fire", value=1)
             write_tool(folder, "engine", COAL.replace("old", "new"))
             await self.current(hostler, "new")
