@@ -170,6 +170,7 @@ impl<T: Builtin> AnyBuiltin for T {
             line: 0,
             declared: Some(Box::new(declared)),
             hints: None,
+            defined_in: None,
         }
     }
 

@@ -101,7 +101,7 @@ fn has_effect(tool: &Tool, setting: &str) -> bool {
 
 /// Where a tool is defined.
 fn origin(tool: &Tool) -> String {
-    let path = tool.entry.file.path.display();
+    let path = tool.defined_in().display();
     match tool.entry.file.kind {
         Kind::Python | Kind::Internal => format!("from {path} line {}", tool.function().line),
         Kind::Executable => format!("from {path}"),

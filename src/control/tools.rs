@@ -235,7 +235,7 @@ async fn show(client: Arc<Client>, params: ToolParams) -> Answer<Shown> {
         descriptor: descriptor(&tool),
         pack: tool.entry.file.pack.clone(),
         kind: tool.entry.kind_word().to_owned(),
-        origin: tool.entry.file.path.display().to_string(),
+        origin: tool.defined_in().display().to_string(),
         line: tool.function().line,
         policy: tool.settings.policy.as_json(),
     })

@@ -80,7 +80,18 @@ fn text_of(path: &Path) -> Result<Option<String>, Diagnosis> {
         return Err(cannot(format!("it is larger than {} MB", LONGEST >> 20)));
     }
     let bytes = fs::read(path).map_err(|error| cannot(error.to_string()))?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(Some(decoded(&bytes)))
+}
+
+/// UTF-8, or UTF-16 as Windows' own tools write it.
+fn decoded(bytes: &[u8]) -> String {
+    let unit: fn([u8; 2]) -> u16 = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    char::decode_utf16(units).map(|one| one.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 /// Checks packages as the header of a file would be.
@@ -183,6 +194,15 @@ mod tests {
         let expected = ["httpx>=0.27", "x @ https://a.b/x.whl#sha256=0", "mcp[cli]; python_version > '3.9'"];
         assert_eq!(packages("requirements.txt", text).unwrap(), expected);
         assert_eq!(packages("requirements.txt", "# none\n"), None);
+    }
+
+    #[test]
+    fn windows_text_is_read() {
+        for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+            let text: Vec<u8> = "\u{feff}six==1.0\r\nhttpx\r\n".encode_utf16().flat_map(unit).collect();
+            let packages = of_requirements(&decoded(&text)).unwrap().unwrap();
+            assert_eq!(packages.dependencies, ["six==1.0", "httpx"]);
+        }
     }
 
     #[test]

@@ -211,7 +211,9 @@ impl ToolFile {
         let is_same = |(own, other): (&Function, &Function)| own.name == other.name && own.line == other.line;
         let fits = functions.len() == self.functions.len() && self.functions.iter().zip(functions).all(is_same);
         if fits {
-            functions.clone_into(&mut self.functions);
+            for (own, completed) in self.functions.iter_mut().zip(functions) {
+                *own = Function { defined_in: own.defined_in.take(), ..completed.clone() };
+            }
         }
         fits
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use super::beside::Folders;
+use super::several::{NO_TOOLS, Servers};
 use super::{Kind, ToolFile, read_file};
 use crate::config::section::is_typo_of;
 use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
@@ -13,8 +14,12 @@ use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
 /// Removes helpers from the list and adds them to the files that they belong to.
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
     let (mut neighbours, mut folders) = (Neighbours::of(&files, read), Folders::default());
-    let may_help: HashSet<&Path> =
-        files.iter().filter(|file| file.kind == Kind::Internal).map(|file| file.path.as_path()).collect();
+    let stand_alone = neighbours.that_stand_alone(&files);
+    let may_help: HashSet<&Path> = files
+        .iter()
+        .filter(|file| file.kind == Kind::Internal && !stand_alone.contains(&file.path))
+        .map(|file| file.path.as_path())
+        .collect();
 
     let mut imported = HashSet::new();
     for file in &files {
@@ -22,8 +27,9 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     }
     let mut helping: HashSet<PathBuf> = HashSet::new();
     let is_certain = |file: &&ToolFile| !may_help.contains(file.path.as_path()) || !imported.contains(&file.path);
-    // Of a circle of imports that no other file imports, the first file by path is the tool file.
-    let (certain, circular): (Vec<_>, Vec<_>) = files.iter().partition(is_certain);
+    // Of a circle of imports that no other file imports, the one that makes a server is the tool file, or the first by path.
+    let (certain, mut circular): (Vec<_>, Vec<_>) = files.iter().partition(is_certain);
+    circular.sort_by_key(|file| !file.servers.makes);
     for file in certain.into_iter().chain(circular) {
         if !helping.contains(&file.path) {
             let reached = neighbours.reachable(&file.path, |path| may_help.contains(path));
@@ -31,25 +37,59 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
         }
     }
 
-    let mut listed: Vec<ToolFile> = files.into_iter().filter(|file| !helping.contains(&file.path)).collect();
+    let (apart, mut listed): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| helping.contains(&file.path));
+    neighbours.serving.extend(apart.into_iter().filter(has_servers).map(|file| (file.path.clone(), file)));
+    neighbours.serving.retain(|path, _| !listed.iter().any(|file| file.path == *path));
+    let offering: HashSet<PathBuf> =
+        listed.iter().filter(|file| file.servers.marks).map(|file| file.path.clone()).collect();
+    let making: HashSet<PathBuf> =
+        listed.iter().filter(|file| file.servers.makes).map(|file| file.path.clone()).collect();
+    let mut helpful = HashSet::new();
     for file in &mut listed {
         file.helpers = neighbours.reachable(&file.path, |_| true);
         file.helpers.sort();
+        file.join(&neighbours.serving);
+        if file.helpers.iter().any(|helper| making.contains(helper)) {
+            file.run_a_server();
+        }
+        if file.helpers.iter().any(|helper| offering.contains(helper)) {
+            file.warnings.retain(|warning| warning.rule != NO_TOOLS); // it runs or uses that one
+        }
+        helpful.extend(file.helpers.iter().cloned());
         let may_need = file.kind == Kind::Internal;
         if may_need && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path))
         {
             file.beside = Some(folders.of(&file.path));
+            file.is_for_first_sdk = neighbours.is_for_first_sdk(file);
         }
+    }
+    for file in listed.iter_mut().filter(|file| helpful.contains(&file.path)) {
+        file.warnings.retain(|warning| warning.rule != NO_TOOLS);
     }
     listed
 }
 
-/// Reads what the folder of a single file says that it needs.
+/// Reads what the folder of a single file has for it: what it needs, and tools in further files.
 pub fn look_beside(file: &mut ToolFile) {
-    let helpers = neighbours_of(&file.path);
+    let mut neighbours = Neighbours::of(std::slice::from_ref(file), read_file);
+    file.helpers = neighbours.reachable(&file.path, |_| true);
+    file.helpers.sort();
+    file.join(&neighbours.serving);
     let may_need = file.kind == Kind::Internal
-        && (file.imports_packages() || helpers.iter().any(|helper| read_file(helper).imports_packages()));
+        && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path));
     file.beside = may_need.then(|| Folders::default().of(&file.path));
+    file.is_for_first_sdk = neighbours.is_for_first_sdk(file);
+}
+
+/// What it imports, or the decorators of its low-level server, are not in the second version.
+fn uses_first_sdk(file: &ToolFile) -> bool {
+    let imports = |module: &str| file.imports.iter().any(|import| import == module);
+    let is_low_level = file.functions.iter().any(|function| function.symbol().starts_with("call_tool:"));
+    (imports("mcp.server.fastmcp") || is_low_level) && !imports("mcp.server.mcpserver")
+}
+
+fn has_servers(file: &ToolFile) -> bool {
+    file.servers.makes || file.servers.marks
 }
 
 /// The neighbouring files that a file imports, directly or through one another.
@@ -65,15 +105,24 @@ struct Neighbours<R> {
     known: HashMap<PathBuf, Vec<PathBuf>>,
     /// The files without a header that import packages.
     elsewhere: HashSet<PathBuf>,
+    /// Files below the tools folders that servers of frameworks are made or used in.
+    serving: HashMap<PathBuf, ToolFile>,
+    /// The files that are written for the first version of the MCP SDK.
+    of_first_sdk: HashSet<PathBuf>,
+    /// The folders that tool files lie in, which are on their `sys.path`.
+    roots: HashSet<PathBuf>,
     read: R,
 }
 
 impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
     fn of(files: &[ToolFile], read: R) -> Self {
         let scanned: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
-        let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned)));
+        let roots = files.iter().filter_map(|file| Some(file.path.parent()?.to_owned())).collect();
+        let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned, &roots))).collect();
         let needing = files.iter().filter(|file| file.kind == Kind::Internal && file.imports_packages());
-        Self { known: known.collect(), elsewhere: needing.map(|file| file.path.clone()).collect(), read }
+        let elsewhere = needing.map(|file| file.path.clone()).collect();
+        let of_first_sdk = files.iter().filter(|file| uses_first_sdk(file)).map(|file| file.path.clone()).collect();
+        Self { known, elsewhere, serving: HashMap::new(), of_first_sdk, roots, read }
     }
 
     /// What a file imports. One that was not scanned (`_common.py`) is read now.
@@ -83,9 +132,57 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             if file.imports_packages() {
                 self.elsewhere.insert(path.to_owned());
             }
-            imported_files(&file, &HashSet::new())
+            if uses_first_sdk(&file) {
+                self.of_first_sdk.insert(path.to_owned());
+            }
+            let imported = imported_files(&file, &HashSet::new(), &self.roots);
+            if has_servers(&file) {
+                self.serving.insert(path.to_owned(), file);
+            }
+            imported
         };
         self.known.entry(path.to_owned()).or_insert_with(read)
+    }
+
+    fn is_for_first_sdk(&self, file: &ToolFile) -> bool {
+        std::iter::once(&file.path).chain(&file.helpers).any(|path| self.of_first_sdk.contains(path))
+    }
+
+    /// The files without a header that are tool files although others import them: what they mark needs no server of another file, or
+    /// no file that makes one imports them. Where a file with a header imports them, only that has what they need.
+    fn that_stand_alone(&mut self, files: &[ToolFile]) -> HashSet<PathBuf> {
+        let offering: Vec<&ToolFile> =
+            files.iter().filter(|file| file.kind == Kind::Internal && file.servers.marks).collect();
+        if offering.is_empty() {
+            return HashSet::new();
+        }
+        let (mut with_header, mut with_server) = (HashSet::new(), HashSet::new());
+        for file in files {
+            if file.kind == Kind::Python {
+                with_header.extend(self.reachable(&file.path, |_| true));
+            }
+            if self.is_by_itself(file) {
+                with_server.extend(self.reachable(&file.path, |_| true));
+            }
+        }
+        let stands = |file: &&ToolFile| {
+            !with_header.contains(&file.path) && (self.is_by_itself(file) || !with_server.contains(&file.path))
+        };
+        offering.into_iter().filter(stands).map(|file| file.path.clone()).collect()
+    }
+
+    /// Whether it makes a server, or marks tools by none of a neighbour's and none that its functions are given.
+    fn is_by_itself(&self, file: &ToolFile) -> bool {
+        let folder = file.path.parent().unwrap_or(Path::new("."));
+        let is_beside = |server: &String| {
+            server.starts_with('.')
+                || server
+                    .split('.')
+                    .next()
+                    .is_some_and(|module| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
+        };
+        let Servers { makes, marks, of, given, .. } = &file.servers;
+        *makes || *marks && !given && !of.iter().any(is_beside)
     }
 
     /// The files that a file imports, directly or through others that are `followed`.
@@ -107,12 +204,15 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
 
 /// The neighbouring files that a file imports. The standard library and dependencies come first on `sys.path`, so their
 /// names never mean a neighbour.
-fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
+fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, roots: &HashSet<PathBuf>) -> Vec<PathBuf> {
     let Some(folder) = file.path.parent() else { return Vec::new() };
     let dependencies: Vec<String> =
         file.header.iter().flat_map(|header| &header.dependencies).map(|dependency| module_of(dependency)).collect();
     let is_installed = |module: &str| is_standard(module) || dependencies.iter().any(|name| name == module);
     let own = own_package(&file.path);
+    let above = folder.ancestors().skip(1).take(DEEPEST_PACKAGE).filter(|above| roots.contains(*above));
+    // A file of a package imports from the folder of the tool file, too.
+    let folders: Vec<&Path> = std::iter::once(folder).chain(above).collect();
     let mut found: Vec<PathBuf> = Vec::new();
     for import in &file.imports {
         let name = import.trim_start_matches('.');
@@ -125,26 +225,23 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
         let within_own = own.as_deref().and_then(|own| import.strip_prefix(own)?.strip_prefix('.'));
         let parts = within_own.unwrap_or(import).split('.');
         if parts.clone().next().is_some_and(|first| !is_installed(&first.to_lowercase())) {
-            add(&mut found, folder, parts, scanned);
+            folders.iter().for_each(|folder| add(&mut found, folder, parts.clone(), scanned));
         }
     }
     found
 }
 
-/// Adds the file of a module in a folder, or in a package of that.
-fn add<'a>(
-    found: &mut Vec<PathBuf>,
-    folder: &Path,
-    mut parts: impl Iterator<Item = &'a str>,
-    scanned: &HashSet<&Path>,
-) {
-    let Some(first) = parts.next().filter(|first| !first.is_empty()) else { return };
-    let beside = folder.join(format!("{first}.py"));
-    let within = parts.next().map(|second| folder.join(first).join(format!("{second}.py")));
-    for path in std::iter::once(beside).chain(within) {
-        if !found.contains(&path) && (scanned.contains(path.as_path()) || path.is_file()) {
-            found.push(path);
+/// Adds the files that the import of a dotted module from a folder runs: those of its packages, and its own.
+fn add<'a>(found: &mut Vec<PathBuf>, folder: &Path, parts: impl Iterator<Item = &'a str>, scanned: &HashSet<&Path>) {
+    let mut within = folder.to_owned();
+    for part in parts.take(DEEPEST_PACKAGE).take_while(|part| !part.is_empty()) {
+        let inside = within.join(part);
+        for path in [within.join(format!("{part}.py")), inside.join("__init__.py")] {
+            if !found.contains(&path) && (scanned.contains(path.as_path()) || path.is_file()) {
+                found.push(path);
+            }
         }
+        within = inside;
     }
 }
 

@@ -13,6 +13,7 @@ mod python;
 mod reader;
 mod scan;
 mod serve;
+mod several;
 mod uri_template;
 
 use std::borrow::Cow;
@@ -37,15 +38,14 @@ pub use hints::ToolHints;
 pub use imports::{
     did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,
 };
+pub use python::{Lines, OpenNames, SyntaxError, enough_for, read_file, syntax_error, syntax_tree, unknown_to};
 #[cfg(any(test, feature = "bench"))]
-pub use python::read_bytes;
-pub use python::{
-    Lines, Live, OpenNames, SyntaxError, enough_for, read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
-};
+pub use python::{read_bytes, read_bytes_with};
 pub use reader::Answers;
 #[cfg(test)]
 pub use scan::scan;
 pub use scan::{FolderProblem, Scan, scan_all};
+pub use several::Servers;
 pub use uri_template::{Match, UriTemplate};
 
 /// What identifies the content of a tool file of this kind: for its path, its text.
@@ -87,6 +87,9 @@ pub struct ToolFile {
     pub fingerprint: [u8; 32],
     /// Warnings for `check`.
     pub warnings: Vec<Warning>,
+    /// What it says about the servers of frameworks.
+    #[serde(default)]
+    pub servers: Servers,
     /// The modules it imports, dotted and sorted.
     pub imports: Vec<String>,
     /// The names in its hints that only live types can resolve.
@@ -97,6 +100,9 @@ pub struct ToolFile {
     /// What its folder says that it needs, where it has no header and imports packages, itself or by a neighbour.
     #[serde(skip)]
     pub beside: Option<Arc<Beside>>,
+    /// Whether it or a helper is written for the first version of the MCP SDK, and not for the second one.
+    #[serde(skip)]
+    pub is_for_first_sdk: bool,
     /// The place of its folder among the tools folders, from 1; 0 for built-in tools. A file overrides those of the same name
     /// and lower rank.
     #[serde(skip)]
@@ -211,6 +217,9 @@ pub struct Function {
     /// What it declares itself, beside what its file does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<ToolLayer>>,
+    /// The helper that defines it, where its own file does not.
+    #[serde(skip)]
+    pub defined_in: Option<Arc<Path>>,
     /// What its author says of it to people and clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<ToolHints>>,
@@ -278,6 +287,7 @@ impl Function {
             line: 0,
             role: Role::Tool,
             declared: None,
+            defined_in: None,
             hints: None,
         }
     }

@@ -1,12 +1,15 @@
 //! What the operator says that a Python file needs, in force over its header.
 
+use std::str::FromStr;
 use std::sync::Arc;
+
+use pep440_rs::{Version, VersionSpecifiers};
 
 use super::{Kind, ToolFile, Warning};
 use crate::config::Config;
 use crate::config::needs::Needs;
 use crate::config::origin::{Diagnosis, Setting};
-use crate::pep723::Metadata;
+use crate::pep723::{Metadata, package_of};
 
 /// The rule of `check` about what lies beside a file and cannot be used.
 const RULE: &str = "requirements";
@@ -34,13 +37,29 @@ impl ToolFile {
     fn needs_beside(&mut self) -> Needs {
         match self.beside.as_ref().and_then(|beside| beside.needs.clone()) {
             None => Needs::default(),
-            Some(Ok(needs)) => needs,
+            Some(Ok(needs)) => self.with_sdk_that_fits(needs),
             Some(Err(Diagnosis { what, fix })) => {
                 let fix = format!("{fix}, or set `dependencies` under [tool.{}] in hostler.toml", self.pack);
                 self.warnings.push(Warning { line: 1, rule: RULE.into(), reason: Diagnosis::new(what, &fix) });
                 Needs::default()
             }
         }
+    }
+
+    /// Projects that leave the version of the MCP SDK open were written for the first one, and locked to it: the second one lacks what
+    /// they import.
+    fn with_sdk_that_fits(&self, mut needs: Needs) -> Needs {
+        let admits = |requirement: &str, version: &str| {
+            let range = range_of(requirement).and_then(|range| VersionSpecifiers::from_str(range).ok());
+            Version::from_str(version).is_ok_and(|version| range.is_some_and(|range| range.contains(&version)))
+        };
+        let is_open = |text: &String| package_of(text) == "mcp" && admits(text, "1.99") && admits(text, "2.99");
+        if let Some(set) =
+            needs.dependencies.as_mut().filter(|set| self.is_for_first_sdk && set.value.iter().any(is_open))
+        {
+            set.value.push("mcp<2".to_owned());
+        }
+        needs
     }
 
     /// Puts what the operator says in place of what the header says. A file without a header then has an environment of its own.
@@ -69,6 +88,13 @@ impl ToolFile {
         }
         Ok(header)
     }
+}
+
+/// `>=1.2` of `mcp[cli]>=1.2; python_version > "3.9"`; none where it is a URL.
+fn range_of(requirement: &str) -> Option<&str> {
+    let (requirement, _) = requirement.split_once(';').unwrap_or((requirement, ""));
+    let at = requirement.find(['<', '>', '=', '~', '!', '(']).unwrap_or(requirement.len());
+    (!requirement.contains('@')).then(|| requirement[at..].trim_matches(['(', ')', ' ']))
 }
 
 fn place<T>(setting: &Setting<T>) -> String {

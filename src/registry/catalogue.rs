@@ -86,6 +86,11 @@ impl Tool {
         &self.entry.file.functions[self.place]
     }
 
+    /// The file that defines it: its tool file, or a helper of that.
+    pub fn defined_in(&self) -> &Path {
+        self.function().defined_in.as_deref().unwrap_or(&self.entry.file.path)
+    }
+
     /// The name of a prompt for clients.
     pub fn prompt_name(&self) -> &str {
         match &self.function().role {

@@ -77,28 +77,24 @@ impl Catalogue {
         let left_out = left_out.flat_map(|entry| entry.file.left_out.iter().map(|one| left_out_row(entry, one)));
         let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).chain(left_out).collect();
         if filter.is_empty() {
-            rows.extend(self.files.iter().flat_map(|entry| self.unserved_rows(entry)));
+            rows.extend(self.files.iter().flat_map(|entry| unserved_rows(entry)));
         }
         rows.sort_by(|left, right| left.name.cmp(&right.name));
         rows
     }
 }
 
-impl Catalogue {
-    /// Classes that are not served, and a file that offers nothing and helps no other.
-    fn unserved_rows(&self, entry: &FileEntry) -> Vec<Row> {
-        let path = &entry.file.path;
-        let is_empty = entry.file.functions.is_empty() && entry.file.left_out.is_empty() && entry.broken().is_none();
-        let helps = || self.files.iter().any(|other| other.file.helpers.contains(path));
-        let warnings = entry.file.warnings.iter();
-        let shown = warnings.filter(|one| one.rule == "class" || one.rule == "no-tools" && is_empty && !helps());
-        let row = |one: &Warning| Row {
-            status: "not served".to_owned(),
-            problem: Some(format!("line {}: {}", one.line, one.reason)),
-            ..file_row(entry)
-        };
-        shown.map(row).collect()
-    }
+/// Classes that are not served, and a file that offers nothing and helps no other.
+fn unserved_rows(entry: &FileEntry) -> Vec<Row> {
+    let is_empty = entry.file.functions.is_empty() && entry.file.left_out.is_empty() && entry.broken().is_none();
+    let warnings = entry.file.warnings.iter();
+    let shown = warnings.filter(|one| one.rule == "class" || one.rule == "no-tools" && is_empty);
+    let row = |one: &Warning| Row {
+        status: "not served".to_owned(),
+        problem: Some(format!("line {}: {}", one.line, one.reason)),
+        ..file_row(entry)
+    };
+    shown.map(row).collect()
 }
 
 fn tool_row(tool: &Tool) -> Row {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::file_entry::FileEntry;
-use crate::discovery::{Cache, Function, Live, PendingWrite, ToolFile, read_bytes_with};
+use crate::discovery::{Cache, Function, PendingWrite, ToolFile};
 
 /// The completed functions by version; `None` for a version that was not completed. Locked only to look up or insert.
 #[derive(Debug, Default)]
@@ -42,19 +42,15 @@ impl Refined {
 
     /// Reads a file again with the description of its live types. Returns whether its schemas changed.
     pub fn learn(&self, entry: &FileEntry, description: &str, cache: Option<&Cache>, saving: &Saving) -> bool {
-        let Ok(bytes) = std::fs::read(&entry.file.path) else { return false };
-        let file = read_bytes_with(&entry.file.path, &bytes, Live::read(description));
-        if file.fingerprint != entry.file.fingerprint || !entry.file.clone().refine(&file.functions) {
-            return false;
-        }
+        let Some(functions) = entry.file.described_by(description) else { return false };
         entry.only_remembered.store(false, Ordering::Relaxed);
-        let is_news = file.functions != entry.file.functions;
-        let functions = Arc::from(file.functions.as_slice());
-        self.0.lock().insert(entry.version, Some(Completed { functions, of_this_run: true }));
+        let is_news = functions != entry.file.functions;
+        let completed = Completed { functions: Arc::from(functions.as_slice()), of_this_run: true };
+        self.0.lock().insert(entry.version, Some(completed));
         if !is_news {
             return false;
         }
-        if let Some(unsaved) = cache.and_then(|cache| cache.unsaved_refined(&entry.version, &file.functions)) {
+        if let Some(unsaved) = cache.and_then(|cache| cache.unsaved_refined(&entry.version, &functions)) {
             saving.begin(unsaved);
         }
         true

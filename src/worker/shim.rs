@@ -40,6 +40,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/frameworks/dependencies.py"),
     carried!("hostler_worker/frameworks/giving.py"),
     carried!("hostler_worker/frameworks/injected.py"),
+    carried!("hostler_worker/frameworks/beside.py"),
     carried!("hostler_worker/frameworks/inner.py"),
     carried!("hostler_worker/frameworks/langchain.py"),
     carried!("hostler_worker/frameworks/low_level.py"),

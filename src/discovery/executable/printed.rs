@@ -166,6 +166,7 @@ impl Printed {
             line: 0,
             declared,
             hints: hints.if_any(),
+            defined_in: None,
             name,
             symbol: None,
         });

@@ -50,6 +50,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         role: Role::Tool,
         declared: None,
         hints: None,
+        defined_in: None,
     };
     served.offer.apply(module, &mut described);
     if served.offer.command.is_some() {

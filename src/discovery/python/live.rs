@@ -18,14 +18,14 @@ const LONGEST: usize = 1 << 20;
 const POINTER: &str = "#/$defs/";
 
 /// The description of a worker.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Live {
     names: HashMap<Side, HashMap<String, Schema>>,
     definitions: Vec<LiveDefinition>,
 }
 
 /// A definition of a live class, for `$defs`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct LiveDefinition {
     side: Side,
     pub(super) key: String,
@@ -58,6 +58,16 @@ impl Live {
             }));
         }
         live
+    }
+
+    /// What it says of a helper, whose names have this prefix.
+    pub fn of_helper(&self, prefix: &str) -> Self {
+        let inside = |names: &HashMap<String, Schema>| {
+            let own = names.iter().filter_map(|(name, it)| Some((name.strip_prefix(prefix)?.to_owned(), it.clone())));
+            own.collect()
+        };
+        let names = self.names.iter().map(|(side, names)| (*side, inside(names))).collect();
+        Self { names, definitions: self.definitions.clone() }
     }
 
     /// The same, with other keys for definitions that have the name of one of the file's own classes.

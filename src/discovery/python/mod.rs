@@ -50,11 +50,13 @@ use self::public::public_functions;
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
-use crate::discovery::{Function, Kind, Status, ToolFile, Warning};
+use crate::discovery::{Function, Kind, Servers, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, Metadata, is_identifier, nearest_identifier};
 
 /// Larger files are not parsed: this takes a tenth of a second.
 const LARGEST_FILE: u64 = 2 << 20;
+
+const NO_TOOLS_OF_SERVER: &str = "the file makes an MCP server, and no tools of it are found";
 
 fn too_deep() -> Diagnosis {
     Diagnosis::new("the code nests too deeply for Python", "split it")
@@ -195,6 +197,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         module.warn(line, INNER_RULE, what, fix);
     }
     let public = public_functions(&mut module);
+    module.servers.marks |= public.iter().any(|served| served.is_bound);
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     described.extend(low_level_tools(&mut module));
@@ -239,17 +242,21 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             };
             module.warn(line, "no-tools", what, &fix);
         } else {
-            let fix = if module.runs_main {
+            let what = if module.servers.makes { NO_TOOLS_OF_SERVER } else { "no public functions" };
+            let fix = if module.servers.makes {
+                "mark functions of this file or of a file that it imports with its decorator, `@mcp.tool()`"
+            } else if module.runs_main {
                 "`main` is the program of the file; to serve it as one tool with a command line, set `serve = \"main\"` in the \
                  header"
             } else {
                 "define one without a leading underscore, or name it in `__all__`; to serve the file as one program, set \
                  `serve = \"main\"` in its header"
             };
-            module.warn(1, "no-tools", "no public functions", fix);
+            module.warn(1, "no-tools", what, fix);
         }
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
+    file.servers = module.servers;
     file.imports = module.imports.into_iter().collect();
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
@@ -327,10 +334,12 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         status: Status::Ready,
         fingerprint: [0; 32],
         warnings: Vec::new(),
+        servers: Servers::default(),
         imports: Vec::new(),
         open: OpenNames::new(),
         helpers: Vec::new(),
         beside: None,
+        is_for_first_sdk: false,
         rank: 0,
         overrides: Vec::new(),
         served_as: None,

@@ -10,14 +10,14 @@ use ruff_python_ast::{
 
 use super::all_imports::all_imports;
 use super::classes::Ancestry;
-use super::frameworks::{GroupIndex, Offers, makes_tools};
+use super::frameworks::{GroupIndex, Offers, makes_tools, servers_of};
 use super::live::{Live, OpenNames};
 use super::public::Exports;
 use super::reach::{Reach, is_main_guard, runs_main};
 use super::schema::{Budget, Definitions};
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
-use crate::discovery::Warning;
+use crate::discovery::{Servers, Warning};
 
 /// What a top-level name is bound to after the module has run.
 #[derive(Debug, Clone)]
@@ -60,6 +60,7 @@ pub(super) struct Module<'a> {
     pub(super) calls_of_program: Vec<&'a ExprCall>,
     /// The functions that frameworks make tools.
     pub(super) offers: Offers<'a>,
+    pub(super) servers: Servers,
     pub(super) groups: OnceCell<GroupIndex<'a>>,
     pub(super) definitions: Definitions<'a>,
     /// How much more schema this file may have.
@@ -88,6 +89,7 @@ impl<'a> Module<'a> {
             calls: Vec::new(),
             calls_of_program: Vec::new(),
             offers: Offers::default(),
+            servers: Servers::default(),
             groups: OnceCell::new(),
             definitions: Definitions::default(),
             budget: Budget::default(),
@@ -98,6 +100,7 @@ impl<'a> Module<'a> {
         module.block(body, Reach::Runs);
         module.imports = all_imports(body);
         module.offers = Offers::of(&module, body);
+        module.servers = servers_of(&module, body);
         module
     }
 

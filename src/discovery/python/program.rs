@@ -50,6 +50,7 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
         role: Role::Tool,
         declared: None,
         hints: None,
+        defined_in: None,
     }
 }
 

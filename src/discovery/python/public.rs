@@ -23,6 +23,11 @@ pub(super) struct Exports<'a> {
 }
 
 impl<'a> Exports<'a> {
+    /// Whether there is an `__all__`.
+    pub(super) fn are_named(&self) -> bool {
+        self.names.is_some()
+    }
+
     /// `__all__ = …`
     pub(super) fn set(&mut self, value: &'a Expr, lines: &Lines) {
         *self = Self::default();
@@ -126,8 +131,8 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         module.warn(line, "exports", what, "write the names as a list of strings");
     }
     let mut public: Vec<_> = match module.exports.names.clone() {
-        // Marked functions are the only tools of their file.
-        None if module.offers.are_marked || has_classes => Vec::new(),
+        // Marked functions are the only tools of their file, and a server has no others.
+        None if module.offers.are_marked || module.servers.makes || has_classes => Vec::new(),
         None => {
             let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
             functions.into_iter().filter(|function| !is_private(&function.name)).collect()

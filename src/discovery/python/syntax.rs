@@ -152,6 +152,25 @@ pub(super) fn too_many_brackets(source: &str) -> Option<usize> {
     None
 }
 
+/// How far a visitor looks into expressions, which may nest more deeply than its stack allows.
+#[derive(Debug, Default)]
+pub(super) struct Depth(usize);
+
+impl Depth {
+    const DEEPEST: usize = 64;
+
+    /// Whether it looks a level further. Each time it does, it has to [leave](Self::leave).
+    pub(super) fn enter(&mut self) -> bool {
+        let enters = self.0 < Self::DEEPEST;
+        self.0 += usize::from(enters);
+        enters
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.0 -= 1;
+    }
+}
+
 /// The nesting of a parsed text.
 pub(super) struct Nesting {
     /// Whether its tree has to be dropped by [`dispose`].

@@ -6,7 +6,7 @@ use super::super::{Scan, scan};
 use super::broken;
 use crate::config::origin::Origin;
 
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+pub(super) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::discovery::{Live, ToolFile, read_bytes_with};
+use crate::discovery::python::Live;
+use crate::discovery::{ToolFile, read_bytes_with};
 
 const IMPORTS: &str = "from typing import Any\nfrom shapes import Color, Spot\nimport shapes as s\n";
 const DESCRIPTION: &str = r##"{

@@ -9,6 +9,7 @@ mod foreign_classes;
 mod frameworks;
 mod hints;
 mod live;
+mod several;
 mod made;
 mod results;
 mod roles;

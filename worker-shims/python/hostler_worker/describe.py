@@ -34,12 +34,23 @@ def describe(wanted, namespace):
         writer = Writer(side, namespace)
         names = {}
         for name in wanted.get(side) or ():
-            schema = _of_command(name, namespace) if name.endswith("()") else writer.whole(_named(name, namespace))
+            inner, writer.namespace = _within(name, namespace)
+            schema = _of_command(inner, writer.namespace) if inner.endswith("()") else writer.whole(_named(inner, writer.namespace))
             if schema:
                 names[name] = schema
         if names:
             found[side] = {"names": names, "defs": writer.definitions}
     return found
+
+
+def _within(name, namespace):
+    """The name as its file has it, and what names mean there: `beside:PLACE:NAME` is of a neighbour."""
+    if not name.startswith("beside:"):
+        return name, namespace
+    from .frameworks.beside import scope_of
+
+    _, place, inner = name.split(":", 2)
+    return inner, scope_of(sys.modules[namespace["__name__"]], place)
 
 
 def _of_command(name, namespace):

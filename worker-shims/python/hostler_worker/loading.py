@@ -73,16 +73,23 @@ def load(path, source=None, is_program=False):
     module = type(sys)(name)
     module.__file__ = path
     sys.modules[name] = module  # before it runs: dataclasses and pickle look there
-    package.place(module, folder)
+    name_in_package = package.place(module, folder)
     try:
         code = compiled(path, source)
         if is_program:
+            sys.modules[name_in_package] = module
             from .program import running
 
             return Functions(main=Function("main", running(code, path))), None
         state.guard -= 1  # the author's code: a print here may be interrupted like any other
         try:
-            exec(code, module.__dict__)
+            done = package.imported(name_in_package, path) if source is None else None
+            if done is None:
+                sys.modules[name_in_package] = module  # a neighbour that imports it shares it
+                exec(code, module.__dict__)
+            else:
+                module = sys.modules[name] = done
+                state.module_name = done.__name__
         finally:
             state.guard += 1
         return _tools(module, code), None

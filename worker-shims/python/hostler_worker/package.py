@@ -59,15 +59,33 @@ class Folders:
 
 
 def place(module, folder):
-    """Makes a tool file's module one of its package."""
+    """Makes a tool file's module one of its package, and gives its name in that."""
     package = name_of(folder)
     top, _, rest = package.partition(".")
     if top != _ALONE and _is_taken(top, folder, rest):
         package = _OTHER + package  # what is installed keeps its name
     module.__package__ = package
     sys.meta_path.append(Folders(package, folder))
-    stem = os.path.splitext(os.path.basename(module.__file__))[0]
-    sys.modules[package + "." + stem] = module  # a neighbour that imports it shares it
+    return package + "." + os.path.splitext(os.path.basename(module.__file__))[0]
+
+
+def imported(name, path):
+    """The tool file's module where the `__init__.py` of its package imports it: that runs before a file that imports from its package,
+    and finds it half done if the file has begun. None where it does not."""
+    package = name.rpartition(".")[0]
+    if package.startswith(_ALONE):
+        return None
+    from importlib import import_module
+    from re import MULTILINE, escape, search
+
+    with open(path, "rb") as file:
+        if not search(rb"^[ \t]*(from[ \t]+\.|(from|import)[ \t]+%s[.\s])" % escape(package.partition(".")[0].encode()), file.read(), MULTILINE):
+            return None
+    try:
+        import_module(package)
+    except Exception:
+        pass  # the file's own import of it says why
+    return sys.modules.get(name)
 
 
 def _is_taken(top, folder, rest):

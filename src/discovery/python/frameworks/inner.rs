@@ -9,6 +9,7 @@ use ruff_python_ast::{Decorator, Expr, ParameterWithDefault, Stmt, StmtClassDef,
 
 use super::{MAKERS, Offer, SERVERS, is_maker, offer_of_decorator, read_offer, word_of};
 use crate::discovery::python::module::{Binding, Module, name_of};
+use crate::discovery::python::syntax::Depth;
 use crate::pep723::is_identifier;
 
 /// The rule of `check` about them.
@@ -41,7 +42,7 @@ const KEEPING: [&str; 4] = ["cache", "lru_cache", "functools.cache", "functools.
 pub(in crate::discovery::python) struct Maker<'a> {
     pub function: &'a StmtFunctionDef,
     /// The class that it is a method of.
-    class: Option<&'a StmtClassDef>,
+    pub class: Option<&'a StmtClassDef>,
     /// Why its tools are not served.
     pub obstacle: Option<Obstacle>,
     tools: Vec<&'a StmtFunctionDef>,
@@ -164,7 +165,7 @@ fn offer_of<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Option<Offer<'
     offer_of_decorator(module, decorator).or_else(|| is_of_server.then(read))
 }
 
-fn decorated_by(decorator: &Decorator) -> &Expr {
+pub(super) fn decorated_by(decorator: &Decorator) -> &Expr {
     decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func)
 }
 
@@ -176,12 +177,14 @@ struct Uses<'a> {
     arguments: HashMap<&'a str, usize>,
     /// The classes that can be made without arguments, as far as the file tells.
     plain_classes: HashSet<usize>,
+    depth: Depth,
 }
 
 impl<'a> Uses<'a> {
     fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
         let at_top = module.calls.iter().filter_map(|call| name_of(&call.func)).collect();
-        let mut uses = Self { at_top, arguments: HashMap::new(), plain_classes: HashSet::new() };
+        let mut uses =
+            Self { at_top, arguments: HashMap::new(), plain_classes: HashSet::new(), depth: Depth::default() };
         for statement in body {
             match statement {
                 Stmt::FunctionDef(_) => uses.visit_stmt(statement),
@@ -206,7 +209,10 @@ impl<'a> Visitor<'a> for Uses<'a> {
             let most = self.arguments.entry(name).or_default();
             *most = (*most).max(call.arguments.args.len() + call.arguments.keywords.len());
         }
-        visitor::walk_expr(self, expression);
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
     }
 }
 
@@ -262,7 +268,7 @@ fn is_decorated_by(tool: &StmtFunctionDef, server: &str) -> bool {
     servers.any(|attribute| name_of(&attribute.value) == Some(server))
 }
 
-fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefault> {
+pub(super) fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefault> {
     function.parameters.iter_non_variadic_params().filter(|parameter| parameter.default().is_none()).collect()
 }
 
@@ -281,13 +287,14 @@ struct Own<'m, 'a> {
     module: &'m Module<'a>,
     runs: bool,
     yields: bool,
+    depth: Depth,
 }
 
 impl<'m, 'a> Own<'m, 'a> {
     /// A function that makes a server may run it as one of its own statements: the worker stops before that. Within `with` or `try`, what
     /// follows would already be undone.
     fn of(module: &'m Module<'a>, body: &'m [Stmt]) -> Self {
-        let mut own = Own { module, runs: false, yields: false };
+        let mut own = Own { module, runs: false, yields: false, depth: Depth::default() };
         let mut servers: HashSet<&str> = HashSet::new();
         for statement in body {
             if let Some(assign) = statement.as_assign_stmt()
@@ -325,6 +332,9 @@ impl<'a> Visitor<'a> for Own<'_, '_> {
             self.runs |= word.is_some_and(|word| RUNS.contains(&word.as_str()));
         }
         self.yields |= matches!(expression, Expr::Yield(_) | Expr::YieldFrom(_));
-        visitor::walk_expr(self, expression);
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
     }
 }

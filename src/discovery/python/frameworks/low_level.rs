@@ -88,6 +88,7 @@ fn tool<'a>(module: &Module<'a>, handler: &StmtFunctionDef, call: &'a ExprCall) 
         role: Role::Tool,
         declared,
         hints: hints.if_any(),
+        defined_in: None,
     })
 }
 

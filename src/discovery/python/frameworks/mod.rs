@@ -10,6 +10,8 @@ mod dictionaries;
 mod injected;
 mod inner;
 mod low_level;
+mod registered;
+mod servers;
 
 use std::collections::HashMap;
 
@@ -22,9 +24,10 @@ pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
-use inner::makers_of_tools;
 pub(super) use inner::{Maker, RULE as INNER_RULE};
+use inner::{decorated_by, makers_of_tools, required_by};
 pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
+pub(super) use servers::servers_of;
 
 use super::literals::{keyword, literal};
 use super::module::{Binding, Module, Named};
@@ -144,6 +147,9 @@ impl<'a> Offers<'a> {
             for (function, offer) in made.filter_map(|call| offer_of_call(module, call)).chain(listed) {
                 found.tools.entry(place(function)).or_insert(offer);
             }
+        }
+        for (function, offer) in registered::registered(module, body) {
+            found.tools.entry(place(function)).or_insert(offer);
         }
         found.are_marked |= !found.tools.is_empty();
         found

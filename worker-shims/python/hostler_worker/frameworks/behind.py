@@ -40,7 +40,7 @@ def within(value, codes):
         one = queue.popleft()
         if type(one) in (FunctionType, MethodType):
             code = getattr(unwrapped(one), "__code__", None)
-            if code is not None and (codes is None or any(code is own for own in codes)):
+            if code is not None and (codes is None or code in codes):
                 return one
         for part in _parts(one):
             if id(part) not in seen and not isinstance(part, _NOTHING_INSIDE):

@@ -8,6 +8,7 @@ from types import FunctionType
 from weakref import WeakSet
 
 from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
+from ..state import state
 from .behind import package_of, unwrapped, within
 from .calling import calling, current_for
 from .injected import given_to
@@ -15,8 +16,8 @@ from .injected import given_to
 _MCP = ("fastmcp", "mcp")
 _SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"))
 _RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async")
-_results = {}  # by maker that has ended: what it made and what it was given, which live as long as the worker
-_functions = {}  # by maker: its functions by their code, as they were for the first of its tools. Another maker may call it again
+_results = {}  # by module and maker that has ended: what it made and what it was given, which live as long as the worker
+_functions = {}  # by module and maker: its functions by their code, as they were for the first of its tools. Another maker may call it again
 _failed = WeakSet()  # functions that a maker made before it failed
 _making = threading.RLock()
 _own = threading.local()  # `kept` while this thread makes tools
@@ -26,7 +27,7 @@ class _Runs(BaseException):
     """Instead of running a server: it has its tools."""
 
 
-class _Made(Function):
+class Later(Function):
     """A tool that is not there before its first call: only that has what the maker may ask hostler for."""
 
     __slots__ = ("_find",)
@@ -51,7 +52,7 @@ class _Made(Function):
 def named(module, symbol):
     """The tool of a symbol `made:MAKER:LINE:NAME`, where the line is the first of its decorators."""
     _, maker, line, name = symbol.split(":", 3)
-    return _Made(symbol, lambda: _found(module, maker, int(line), name))
+    return Later(symbol, lambda: _found(module, maker, int(line), name))
 
 
 def _found(module, maker, line, name):
@@ -63,16 +64,18 @@ def _found(module, maker, line, name):
     code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
     if code is None:
         raise RuntimeError("`%s` is not what the file defines by that name" % maker)
-    if maker not in _functions:
+    key = module.__name__, maker
+    if key not in _functions:
         if not any(_functions_of(code) for code in codes):
-            _make(module, maker, owner, method, codes)
+            _results[key] = _make(module, owner, method, codes)
         gc.collect()  # without those of earlier makings that nothing holds
-        _functions[maker] = {code: _functions_of(code) for code in codes}
-    functions = _functions[maker][code]
+        _functions[key] = {code: _functions_of(code) for code in codes}
+    functions = _functions[key][code]
     if len(functions) != 1:
         raise RuntimeError("`%s` has made the tool `%s` %s; call it once" % (maker, name, "several times" if functions else "under other conditions only"))
-    made = list(_within_reach(_results.get(maker, ())))
-    value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()))]
+    own = module.__name__, state.module_name
+    made = list(_within_reach(_results.get(key, ()), own))
+    value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()), own)]
                   if package_of(type(one)) in FRAMEWORKS and package_of(type(one)) not in _MCP and within(one, [code])), None)
     # Where the server is looked for: its own before those of the file.
     scope = type(module)(module.__name__)
@@ -93,7 +96,7 @@ def _functions_of(code):
     return [one for one in gc.get_referrers(code) if type(one) is FunctionType and one.__code__ is code and one not in _failed]
 
 
-def _within_reach(results):
+def _within_reach(results, own):
     """What there is, and what that has."""
     for result in results:
         yield result
@@ -101,11 +104,11 @@ def _within_reach(results):
             yield from list(result.values())
         elif isinstance(result, (list, tuple, set)):
             yield from list(result)
-        elif package_of(type(result)).startswith("_hostler_tool_"):
+        elif getattr(type(result), "__module__", None) in own:
             yield from list(getattr(result, "__dict__", {}).values())
 
 
-def _make(module, maker, owner, method, codes):
+def _make(module, owner, method, codes):
     _stop_at_runs()
     _own.kept = kept = []
     try:
@@ -122,7 +125,7 @@ def _make(module, maker, owner, method, codes):
         raise
     finally:
         del _own.kept
-    _results[maker] = kept
+    return kept
 
 
 def _by_method(module, owner, method, codes):

@@ -25,6 +25,10 @@ def named(module, symbol):
         from . import inner
 
         return inner.named(module, symbol)
+    if symbol.startswith("beside:"):
+        from . import beside
+
+        return beside.named(module, symbol)
     if symbol.startswith("call_tool:"):
         from . import low_level
 

@@ -1,0 +1,132 @@
+//! Servers of several files, and files of which others are helpers.
+
+use super::folders::folder;
+use crate::discovery::{ToolFile, scan};
+
+const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
+const TOOL: &str = "@mcp.tool()\ndef f(a: int) -> int: ...\ndef helper(): ...\n";
+const REGISTER: &str =
+    "def register(mcp):\n    @mcp.tool()\n    def g(a: int): ...\n    @mcp.tool()\n    def f(a: int): ...\n";
+
+/// What is served of each file of a folder: the name, and what the worker knows it by.
+fn served(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = folder(files);
+    let found = scan(&[folder.path().to_owned()]);
+    let of_file = |file: &ToolFile| {
+        let names = file.functions.iter().map(|it| format!("{}.{} {}", file.pack, it.name, it.symbol()));
+        names.collect::<Vec<_>>()
+    };
+    found.files.iter().flat_map(of_file).collect()
+}
+
+/// The places and rules of what is reported.
+fn reported(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = folder(files);
+    let found = scan(&[folder.path().to_owned()]);
+    let of_file = |file: &ToolFile| {
+        let warnings = file.warnings.iter().map(|it| format!("{} {}: {}", file.pack, it.rule, it.reason.what));
+        warnings.collect::<Vec<_>>()
+    };
+    found.files.iter().flat_map(of_file).collect()
+}
+
+#[test]
+fn tools_of_helpers_are_those_of_the_file_with_the_server() {
+    let own = format!("{SERVER}{TOOL}from tools import register\nregister(mcp)\n");
+    for (helper, symbol) in [
+        (vec![("tools.py", REGISTER)], "beside:tools.py:made:register:2:g"),
+        (vec![("tools/__init__.py", REGISTER)], "beside:tools/__init__.py:made:register:2:g"),
+        (
+            vec![("tools/__init__.py", "from .deep.more import register\n"), ("tools/deep/more.py", REGISTER)],
+            "beside:tools/deep/more.py:made:register:2:g",
+        ),
+        (vec![("tools.py", "from _all import register\n"), ("_all.py", REGISTER)], "beside:_all.py:made:register:2:g"),
+    ] {
+        let files: Vec<_> = std::iter::once(("server.py", own.as_str())).chain(helper).collect();
+        assert_eq!(served(&files), ["server.f f".to_owned(), format!("server.g {symbol}")], "{files:?}");
+        let taken = format!(
+            "server name: {}, line 5: the name `f` is already taken by another tool",
+            symbol.split(':').nth(1).unwrap()
+        );
+        assert_eq!(reported(&files), [taken]);
+    }
+}
+
+#[test]
+fn a_server_of_a_neighbour_makes_tools_of_the_file_that_makes_it_or_runs_it() {
+    let notes = format!("from app import mcp\n{TOOL}");
+    let below = [("tools/notes.py", notes.as_str())];
+    let runs = "from app import mcp\nimport tools.notes\ndef start():\n    mcp.run()\n";
+    let with = |files: &[(&'static str, &'static str)]| {
+        let all: Vec<_> = files.iter().copied().chain(below).collect();
+        served(&all)
+    };
+    assert_eq!(with(&[("app.py", SERVER), ("main.py", runs)]), ["main.f beside:tools/notes.py:f"]);
+    // The file imports what is imported from it.
+    let circle = format!("{SERVER}import a_notes\n");
+    assert_eq!(served(&[("app.py", &circle), ("a_notes.py", &notes)]), ["app.f beside:a_notes.py:f"]);
+    // No file that makes a server imports it.
+    let alone =
+        [("app.py", SERVER), ("notes.py", &notes), ("main.py", "from app import mcp\nimport notes\nmcp.run()\n")];
+    assert_eq!(served(&alone), ["notes.f f"]);
+    assert!(reported(&alone).is_empty());
+}
+
+#[test]
+fn a_file_with_tools_of_its_own_is_served_although_others_import_it() {
+    let server = format!("{SERVER}{TOOL}");
+    for (name, importer) in [
+        ("run.py", "from server import mcp\nmcp.run()\n"),
+        ("run.py", "from server import mcp\ndef start(): mcp.run()\n"),
+        ("a_test_client.py", "import server\nasync def go(): ...\n"),
+    ] {
+        let files = [("server.py", server.as_str()), (name, importer)];
+        assert_eq!(served(&files), ["server.f f"], "{importer}");
+        assert!(reported(&files).is_empty(), "{importer}");
+    }
+    let named = "from server import mcp\n__all__ = ['go']\ndef go(): ...\n";
+    assert_eq!(served(&[("server.py", &server), ("own.py", named)]), ["own.go go", "server.f f"]);
+    // A toolkit that an agent uses is one by itself.
+    let tools = "from langchain_core.tools import tool\n@tool\ndef f(a: int) -> int:\n    'Says.'\n";
+    assert_eq!(
+        served(&[("tools.py", tools), ("agent.py", "from tools import f\ndef ask(): ...\n")]),
+        ["agent.ask ask", "tools.f f"]
+    );
+    let class = "from langchain_core.tools import BaseTool\nclass Search(BaseTool):\n    name: str = 'search'\n    description: str = 'Says.'\n    def _run(self, a: int): ...\n";
+    assert_eq!(served(&[("tools.py", class), ("agent.py", "from tools import Search\n")]), ["tools.search Search"]);
+    // Only the header says what it needs.
+    let header = "# /// script\n# dependencies = ['mcp']\n# ///\nfrom server import mcp\nmcp.run()\n";
+    assert_eq!(served(&[("server.py", &server), ("run.py", header)]), ["run.f beside:server.py:f"]);
+}
+
+#[test]
+fn a_server_has_no_other_tools_than_it_is_given() {
+    let forms = "def f(a: int) -> int: ...\ndef g(a: int): ...\ndef h(): ...\n";
+    for (text, names) in [
+        ("for one in (f, g):\n    mcp.tool()(one)\n", vec!["f", "g"]),
+        ("ALL = [f, g]\nfor one in ALL:\n    mcp.add_tool(one)\n", vec!["f", "g"]),
+        ("def main():\n    mcp.add_tool(f, name='first')\n    mcp.tool()(g)\n", vec!["first", "g"]),
+        ("def make():\n    return FastMCP('y', tools=[g])\n", vec!["g"]),
+        ("def make():\n    for one in [h]:\n        mcp.tool(one)\n", vec!["h"]),
+    ] {
+        let text = format!("{SERVER}{forms}{text}");
+        let served = served(&[("s.py", &text)]);
+        let found: Vec<&str> = served.iter().filter_map(|it| it.split([' ', '.']).nth(1)).collect();
+        assert_eq!(found, names, "{text}");
+    }
+    let text = format!("{SERVER}{forms}for one in registry.all():\n    mcp.tool(one)\n");
+    assert!(served(&[("s.py", &text)]).is_empty());
+    assert_eq!(
+        reported(&[("s.py", &text)]),
+        ["s no-tools: the file makes an MCP server, and no tools of it are found"]
+    );
+}
+
+#[test]
+fn deep_expressions_are_not_followed() {
+    let deep = format!("X = {}1\n", "1 + ".repeat(50_000));
+    let text = format!(
+        "{SERVER}{TOOL}def register(mcp):\n    @mcp.tool()\n    def g(a: int): ...\n    {deep}    mcp.tool()(helper)\n"
+    );
+    assert_eq!(served(&[("s.py", &text)]).len(), 3);
+}

@@ -1,0 +1,55 @@
+"""Servers of several files, served unchanged: tools that a neighbour defines are those of the file that imports it."""
+
+import json
+import shutil
+import unittest
+from pathlib import Path
+
+from harness import connected, environment, run, scratch
+
+FILES = Path(__file__).parent / "files"
+
+
+class Several(unittest.IsolatedAsyncioTestCase):
+    maxDiff = None
+
+    def given(self, name, needs):
+        folder = scratch(self) / "tools"
+        shutil.copytree(FILES / name, folder)
+        (folder / "requirements.txt").write_text(needs + "\n")
+        return folder
+
+    def checked(self, folder):
+        done = run("check", "--tools", folder, "--json", env=environment(), cwd=folder)
+        return [(Path(one["file"]).name, one["rule"]) for one in json.loads(done.stdout)]
+
+    async def test_helpers_are_given_the_server(self):
+        for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==2.14.7", "fastmcp==4.2.3"):
+            with self.subTest(needs):
+                folder = self.given("shop", needs)
+                async with connected(folder) as session:
+                    listed = await session.tools()
+                    self.assertEqual(set(listed), {"shop_opening", "shop_price_of", "shop_place", "shop_placed"})
+                    self.assertEqual(listed["shop_price_of"].description, "What it costs.")
+                    self.assertEqual(set(listed["shop_price_of"].input_schema["properties"]), {"item", "many"})
+                    self.assertEqual(await session.value("shop_placed"), [], "its file is not imported before")
+                    self.assertEqual(await session.value("shop_opening"), "always")
+                    self.assertEqual(await session.value("shop_price_of", item="tea", many=2), 3.0)
+                    self.assertEqual(await session.value("shop_place", order={"item": "tea", "many": 2}), 2)
+                    self.assertEqual(await session.value("shop_placed"), ["tea"], "they share what their files share")
+                    wrong = await session.call("shop_place", order={"many": 2})
+                    self.assertEqual(wrong.code, "INVALID_PARAMS", wrong.text)
+                    known = (await session.tools())["shop_place"].input_schema["$defs"]["Order"]
+                    self.assertEqual((known["required"], known["properties"]["item"]["description"]), (["item"], "What."))
+                self.assertEqual(self.checked(folder), [("shop.py", "name")], "one name is taken")
+
+    async def test_helpers_use_the_server_of_a_neighbour(self):
+        folder = self.given("marked", "mcp==1.30.0")
+        async with connected(folder) as session:
+            self.assertEqual(set(await session.tools()), {"main_keep", "clock_hour"})
+            self.assertEqual(await session.value("main_keep", text="a"), 1)
+            self.assertEqual(await session.value("clock_hour", text="12:30"), 12)
+            notes = folder / "tools" / "notes.py"
+            notes.write_text(notes.read_text().replace("return len(_notes)", "return -len(_notes)"))
+            self.assertEqual(await session.value("main_keep", text="a"), -1, "an edit of a helper counts")
+        self.assertEqual(self.checked(folder), [])

@@ -1,0 +1,73 @@
+"""Tools that a neighbour of the tool file defines, by the server of the file or by one that its functions are given."""
+
+import os
+import sys
+
+from ..loading import FRAMEWORKS, NEWLOCALS, Function, Functions, compiled, inner_codes
+
+
+def named(module, symbol):
+    """The tool of a symbol `beside:PLACE:SYMBOL`, where the place is the neighbour's path from the file's folder."""
+    _, place, symbol = symbol.split(":", 2)
+    path = os.path.join(os.path.dirname(module.__file__), place)
+    neighbour = _there(path)
+    if neighbour is not None:
+        return _function(module, neighbour, symbol)
+    from .inner import Later
+
+    # The file imports it where its server begins to run.
+    return Later(symbol, lambda: _called(_function(module, _imported(module, path, place), symbol), symbol))
+
+
+def scope_of(module, place):
+    """What names mean in a neighbour; empty if nothing has imported it."""
+    neighbour = _there(os.path.join(os.path.dirname(module.__file__), place))
+    return {} if neighbour is None else neighbour.__dict__
+
+
+def _there(path):
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and os.path.basename(file) == os.path.basename(path) and os.path.realpath(file) == os.path.realpath(path):
+            return module
+    return None
+
+
+def _imported(module, path, place):
+    from importlib import import_module
+
+    parts = os.path.splitext(place)[0].split(os.sep)
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    # A package of the file's own, or a module on its path.
+    own = getattr(module, "__package__", None)
+    relative = own and os.path.exists(os.path.join(os.path.dirname(module.__file__), "__init__.py"))
+    import_module(own + "." + name if relative else name)
+    neighbour = _there(path)
+    if neighbour is None:
+        raise ImportError("%s is not what `import %s` finds" % (place, name))
+    return neighbour
+
+
+def _function(module, neighbour, symbol):
+    """`scope` is where names mean something: the file's server counts, too."""
+    from . import adapt
+    from .methods import named as named_within
+
+    scope = type(module)(neighbour.__name__)
+    scope.__dict__.update({**module.__dict__, **neighbour.__dict__})
+    value = neighbour.__dict__.get(symbol)
+    if value is None or isinstance(value, type):
+        return named_within(scope, symbol)
+    codes = [code for code in inner_codes(compiled(neighbour.__file__)) if code.co_flags & NEWLOCALS and code.co_name == symbol]
+    found = Functions()
+    if callable(value):
+        found[symbol] = Function(symbol, value)
+    if not callable(value) or not FRAMEWORKS.isdisjoint(sys.modules):
+        adapt(found, scope, {symbol: codes})
+    return found.get(symbol) or named_within(scope, symbol)
+
+
+def _called(function, symbol):
+    if function is None:
+        raise RuntimeError("`%s` is not there when its file has run" % symbol)
+    return function.call
