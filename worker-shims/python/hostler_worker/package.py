@@ -69,18 +69,21 @@ def place(module, folder):
     return package + "." + os.path.splitext(os.path.basename(module.__file__))[0]
 
 
-def imported(name, path):
+def imported(name, path, source):
     """The tool file's module where the `__init__.py` of its package imports it: that runs before a file that imports from its package,
-    and finds it half done if the file has begun. None where it does not."""
+    and finds it half done if the file has begun. None where it does not, and where the file's text is another one by now."""
     package = name.rpartition(".")[0]
     if package.startswith(_ALONE):
         return None
     from importlib import import_module
     from re import MULTILINE, escape, search
 
-    with open(path, "rb") as file:
-        if not search(rb"^[ \t]*(from[ \t]+\.|(from|import)[ \t]+%s[.\s])" % escape(package.partition(".")[0].encode()), file.read(), MULTILINE):
-            return None
+    with open(path, "rb") as file, open(source, "rb") as kept:
+        text = file.read()
+        is_current = source == path or text == kept.read()
+    imports_own = rb"^[ \t]*(from[ \t]+\.|(from|import)[ \t]+%s[.\s])" % escape(package.partition(".")[0].encode())
+    if not is_current or not search(imports_own, text, MULTILINE):
+        return None
     try:
         import_module(package)
     except Exception:
