@@ -81,6 +81,20 @@ pub fn look_beside(file: &mut ToolFile) {
     file.is_for_first_sdk = neighbours.is_for_first_sdk(file);
 }
 
+/// Whether it makes a server, or marks tools by none of a neighbour's and none that its functions are given.
+fn is_by_itself(file: &ToolFile) -> bool {
+    let folder = file.path.parent().unwrap_or(Path::new("."));
+    let is_beside = |server: &String| {
+        server.starts_with('.')
+            || server
+                .split('.')
+                .next()
+                .is_some_and(|module| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
+    };
+    let Servers { makes, marks, of, .. } = &file.servers;
+    *makes || *marks && !of.iter().any(is_beside)
+}
+
 /// What it imports, or the decorators of its low-level server, are not in the second version.
 fn uses_first_sdk(file: &ToolFile) -> bool {
     let imports = |module: &str| file.imports.iter().any(|import| import == module);
@@ -161,28 +175,14 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             if file.kind == Kind::Python {
                 with_header.extend(self.reachable(&file.path, |_| true));
             }
-            if self.is_by_itself(file) {
+            if is_by_itself(file) {
                 with_server.extend(self.reachable(&file.path, |_| true));
             }
         }
         let stands = |file: &&ToolFile| {
-            !with_header.contains(&file.path) && (self.is_by_itself(file) || !with_server.contains(&file.path))
+            !with_header.contains(&file.path) && (is_by_itself(file) || !with_server.contains(&file.path))
         };
         offering.into_iter().filter(stands).map(|file| file.path.clone()).collect()
-    }
-
-    /// Whether it makes a server, or marks tools by none of a neighbour's and none that its functions are given.
-    fn is_by_itself(&self, file: &ToolFile) -> bool {
-        let folder = file.path.parent().unwrap_or(Path::new("."));
-        let is_beside = |server: &String| {
-            server.starts_with('.')
-                || server
-                    .split('.')
-                    .next()
-                    .is_some_and(|module| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
-        };
-        let Servers { makes, marks, of, given, .. } = &file.servers;
-        *makes || *marks && !given && !of.iter().any(is_beside)
     }
 
     /// The files that a file imports, directly or through others that are `followed`.
@@ -225,7 +225,9 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, roots: &HashSet<Pat
         let within_own = own.as_deref().and_then(|own| import.strip_prefix(own)?.strip_prefix('.'));
         let parts = within_own.unwrap_or(import).split('.');
         if parts.clone().next().is_some_and(|first| !is_installed(&first.to_lowercase())) {
-            folders.iter().for_each(|folder| add(&mut found, folder, parts.clone(), scanned));
+            for folder in &folders {
+                add(&mut found, folder, parts.clone(), scanned);
+            }
         }
     }
     found

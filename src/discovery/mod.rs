@@ -38,9 +38,11 @@ pub use hints::ToolHints;
 pub use imports::{
     did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,
 };
-pub use python::{Lines, OpenNames, SyntaxError, enough_for, read_file, syntax_error, syntax_tree, unknown_to};
 #[cfg(any(test, feature = "bench"))]
-pub use python::{read_bytes, read_bytes_with};
+pub use python::read_bytes;
+#[cfg(test)]
+pub use python::read_bytes_with;
+pub use python::{Lines, OpenNames, SyntaxError, enough_for, read_file, syntax_error, syntax_tree, unknown_to};
 pub use reader::Answers;
 #[cfg(test)]
 pub use scan::scan;

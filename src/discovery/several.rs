@@ -17,10 +17,8 @@ pub struct Servers {
     pub makes: bool,
     /// Whether frameworks make its functions tools.
     pub marks: bool,
-    /// The servers of other modules that do, dotted: `app.mcp`.
+    /// The servers of other modules that do, dotted: `app.mcp`; `.` for one that a function of it is given.
     pub of: Vec<String>,
-    /// Whether one of its functions is given a server that does.
-    pub given: bool,
     /// Whether it names in `__all__` what it offers.
     pub names: bool,
 }

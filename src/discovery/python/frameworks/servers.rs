@@ -21,12 +21,14 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         let server = called.as_attribute_expr().filter(|_| super::is_maker(module, called));
         of.extend(server.and_then(|attribute| module.outside_name(&attribute.value)));
     }
+    if offers.makers.iter().any(|maker| maker.class.is_none() && given(maker.function)) {
+        of.insert(".".to_owned());
+    }
     Servers {
         makes: makes_a_server(module, body),
         marks: offers.are_marked,
         of: of.into_iter().collect(),
         names: module.exports.are_named(),
-        given: offers.makers.iter().any(|maker| maker.class.is_none() && given(maker.function)),
     }
 }
 
