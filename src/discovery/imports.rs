@@ -39,7 +39,6 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
 
     let (apart, mut listed): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| helping.contains(&file.path));
     neighbours.serving.extend(apart.into_iter().filter(has_servers).map(|file| (file.path.clone(), file)));
-    neighbours.serving.retain(|path, _| !listed.iter().any(|file| file.path == *path));
     let offering: HashSet<PathBuf> =
         listed.iter().filter(|file| file.servers.marks).map(|file| file.path.clone()).collect();
     let making: HashSet<PathBuf> =
@@ -49,7 +48,7 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
         file.helpers = neighbours.reachable(&file.path, |_| true);
         file.helpers.sort();
         file.join(&neighbours.serving);
-        if file.helpers.iter().any(|helper| making.contains(helper)) {
+        if neighbours.of_file(&file.path).iter().any(|helper| making.contains(helper)) {
             file.run_a_server();
         }
         if file.helpers.iter().any(|helper| offering.contains(helper)) {
@@ -132,7 +131,7 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
     fn of(files: &[ToolFile], read: R) -> Self {
         let scanned: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
         let roots = files.iter().filter_map(|file| Some(file.path.parent()?.to_owned())).collect();
-        let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned, &roots))).collect();
+        let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned, None))).collect();
         let needing = files.iter().filter(|file| file.kind == Kind::Internal && file.imports_packages());
         let elsewhere = needing.map(|file| file.path.clone()).collect();
         let of_first_sdk = files.iter().filter(|file| uses_first_sdk(file)).map(|file| file.path.clone()).collect();
@@ -149,7 +148,11 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             if uses_first_sdk(&file) {
                 self.of_first_sdk.insert(path.to_owned());
             }
-            let imported = imported_files(&file, &HashSet::new(), &self.roots);
+            let imported = imported_files(
+                &file,
+                &HashSet::new(),
+                path.ancestors().skip(2).find(|above| self.roots.contains(*above)),
+            );
             if has_servers(&file) {
                 self.serving.insert(path.to_owned(), file);
             }
@@ -204,15 +207,14 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
 
 /// The neighbouring files that a file imports. The standard library and dependencies come first on `sys.path`, so their
 /// names never mean a neighbour.
-fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, roots: &HashSet<PathBuf>) -> Vec<PathBuf> {
+fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, root: Option<&Path>) -> Vec<PathBuf> {
     let Some(folder) = file.path.parent() else { return Vec::new() };
     let dependencies: Vec<String> =
         file.header.iter().flat_map(|header| &header.dependencies).map(|dependency| module_of(dependency)).collect();
     let is_installed = |module: &str| is_standard(module) || dependencies.iter().any(|name| name == module);
     let own = own_package(&file.path);
-    let above = folder.ancestors().skip(1).take(DEEPEST_PACKAGE).filter(|above| roots.contains(*above));
     // A file of a package imports from the folder of the tool file, too.
-    let folders: Vec<&Path> = std::iter::once(folder).chain(above).collect();
+    let folders: Vec<&Path> = std::iter::once(folder).chain(root).collect();
     let mut found: Vec<PathBuf> = Vec::new();
     for import in &file.imports {
         let name = import.trim_start_matches('.');

@@ -123,6 +123,17 @@ fn a_server_has_no_other_tools_than_it_is_given() {
 }
 
 #[test]
+fn files_that_have_nothing_to_do_with_a_server_keep_their_tools() {
+    let server = format!("{SERVER}{TOOL}");
+    let plain =
+        [("server.py", server.as_str()), ("util.py", "import server\n"), ("plain.py", "import util\ndef g(): ...\n")];
+    assert_eq!(served(&plain), ["plain.g g", "server.f f"]);
+    // A folder of its own has no other one on its path.
+    let apart = [("web/web.py", "import other\ndef g(): ...\n"), ("other.py", "def h(): ...\n")];
+    assert_eq!(served(&apart), ["other.h h", "web.g g"]);
+}
+
+#[test]
 fn deep_expressions_are_not_followed() {
     let deep = format!("X = {}1\n", "1 + ".repeat(50_000));
     let text = format!(

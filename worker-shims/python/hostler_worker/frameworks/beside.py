@@ -27,7 +27,7 @@ def scope_of(module, place):
 
 def _there(path):
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
+        file = module.__dict__.get("__file__") if isinstance(module, type(sys)) else None
         if isinstance(file, str) and os.path.basename(file) == os.path.basename(path) and os.path.realpath(file) == os.path.realpath(path):
             return module
     return None
