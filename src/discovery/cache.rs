@@ -212,7 +212,8 @@ impl ToolFile {
         let fits = functions.len() == self.functions.len() && self.functions.iter().zip(functions).all(is_same);
         if fits {
             for (own, completed) in self.functions.iter_mut().zip(functions) {
-                *own = Function { defined_in: own.defined_in.take(), ..completed.clone() };
+                let (symbol, defined_in) = (own.symbol.take(), own.defined_in.take());
+                *own = Function { symbol, defined_in, ..completed.clone() };
             }
         }
         fits

@@ -48,7 +48,7 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
         file.helpers = neighbours.reachable(&file.path, |_| true);
         file.helpers.sort();
         file.join(&neighbours.serving);
-        if neighbours.of_file(&file.path).iter().any(|helper| making.contains(helper)) {
+        if file.servers.runs && neighbours.of_file(&file.path).iter().any(|helper| making.contains(helper)) {
             file.run_a_server();
         }
         if file.helpers.iter().any(|helper| offering.contains(helper)) {
@@ -161,6 +161,21 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
         self.known.entry(path.to_owned()).or_insert_with(read)
     }
 
+    /// The files that any of these imports, directly or through others.
+    fn reached_from<'f>(&mut self, files: impl Iterator<Item = &'f ToolFile>) -> HashSet<PathBuf> {
+        let mut waiting: Vec<PathBuf> = files.map(|file| file.path.clone()).collect();
+        let mut reached = HashSet::new();
+        while let Some(path) = waiting.pop() {
+            for next in self.of_file(&path) {
+                if !reached.contains(next) {
+                    reached.insert(next.clone());
+                    waiting.push(next.clone());
+                }
+            }
+        }
+        reached
+    }
+
     fn is_for_first_sdk(&self, file: &ToolFile) -> bool {
         std::iter::once(&file.path).chain(&file.helpers).any(|path| self.of_first_sdk.contains(path))
     }
@@ -173,15 +188,8 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
         if offering.is_empty() {
             return HashSet::new();
         }
-        let (mut with_header, mut with_server) = (HashSet::new(), HashSet::new());
-        for file in files {
-            if file.kind == Kind::Python {
-                with_header.extend(self.reachable(&file.path, |_| true));
-            }
-            if is_by_itself(file) {
-                with_server.extend(self.reachable(&file.path, |_| true));
-            }
-        }
+        let with_header = self.reached_from(files.iter().filter(|file| file.kind == Kind::Python));
+        let with_server = self.reached_from(files.iter().filter(|file| is_by_itself(file)));
         let stands = |file: &&ToolFile| {
             !with_header.contains(&file.path) && (is_by_itself(file) || !with_server.contains(&file.path))
         };

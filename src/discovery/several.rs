@@ -19,8 +19,10 @@ pub struct Servers {
     pub marks: bool,
     /// The servers of other modules that do, dotted: `app.mcp`; `.` for one that a function of it is given.
     pub of: Vec<String>,
-    /// Whether it names in `__all__` what it offers.
-    pub names: bool,
+    /// Whether it runs a server of another module.
+    pub runs: bool,
+    /// What its `__all__` names.
+    pub names: Option<Vec<String>>,
 }
 
 /// Begins what the worker knows tools and types of helpers by: `beside:tools/notes.py:add_note`.
@@ -34,11 +36,12 @@ impl ToolFile {
     /// Adds the tools of helpers. A file that makes a server, marks its tools or has none takes them; any other uses its helpers.
     pub(super) fn join(&mut self, helpers: &HashMap<PathBuf, ToolFile>) {
         let own: Vec<&ToolFile> = self.helpers.iter().filter_map(|path| helpers.get(path)).collect();
-        let is_host = self.servers.makes
-            || self.servers.marks
-            || self.functions.is_empty()
-            || own.iter().any(|helper| helper.servers.makes);
-        let offering: Vec<&ToolFile> = own.into_iter().filter(|helper| helper.servers.marks).collect();
+        let Servers { makes, marks, runs, .. } = self.servers;
+        let is_host = makes || marks || self.functions.is_empty() || runs && own.iter().any(|it| it.servers.makes);
+        // What needs no server, such as a tool of an agent, is the helper's own.
+        let by_server = |helper: &&ToolFile| helper.servers.makes || !helper.servers.of.is_empty();
+        let offering: Vec<&ToolFile> =
+            own.into_iter().filter(|helper| helper.servers.marks).filter(by_server).collect();
         if !is_host || offering.is_empty() {
             return;
         }
@@ -51,8 +54,7 @@ impl ToolFile {
 
     /// Takes a file for one that runs the server of another: what it does not mark and does not name in `__all__` is no tool.
     pub(super) fn run_a_server(&mut self) {
-        let Servers { marks, names, .. } = self.servers;
-        if !marks && !names {
+        if !self.servers.marks && self.servers.names.is_none() {
             self.functions.retain(|function| !function.role.is_tool());
             self.open = OpenNames::default();
         }
@@ -88,12 +90,21 @@ impl ToolFile {
     }
 
     fn take(&mut self, helper: &ToolFile) {
+        if !self.path.parent().is_some_and(|folder| helper.path.starts_with(folder)) {
+            return;
+        }
         let place = self.place_of(&helper.path);
+        if place.contains(':') {
+            return; // the worker could not tell it from the symbol
+        }
         let mut warnings: Vec<Warning> =
             helper.warnings.iter().filter(|one| OF_SERVING.contains(&&*one.rule)).cloned().collect();
         let mut taken: HashSet<(String, bool)> =
             self.functions.iter().map(|one| (one.name.clone(), one.role.is_tool())).collect();
-        for function in &helper.functions {
+        let is_named =
+            |function: &&Function| self.servers.names.as_ref().is_none_or(|names| names.contains(&function.name));
+        let offered: Vec<&Function> = helper.functions.iter().filter(is_named).collect();
+        for function in offered {
             if taken.insert((function.name.clone(), function.role.is_tool())) {
                 self.functions.push(function.of_helper(&helper.path, &place));
             } else {

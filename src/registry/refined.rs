@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::file_entry::FileEntry;
+use super::file_entry::{FileEntry, version};
 use crate::discovery::{Cache, Function, PendingWrite, ToolFile};
 
 /// The completed functions by version; `None` for a version that was not completed. Locked only to look up or insert.
@@ -43,6 +43,9 @@ impl Refined {
     /// Reads a file again with the description of its live types. Returns whether its schemas changed.
     pub fn learn(&self, entry: &FileEntry, description: &str, cache: Option<&Cache>, saving: &Saving) -> bool {
         let Some(functions) = entry.file.described_by(description) else { return false };
+        if version(&entry.file) != entry.version {
+            return false; // a helper has changed meanwhile
+        }
         entry.only_remembered.store(false, Ordering::Relaxed);
         let is_news = functions != entry.file.functions;
         let completed = Completed { functions: Arc::from(functions.as_slice()), of_this_run: true };

@@ -23,9 +23,9 @@ pub(super) struct Exports<'a> {
 }
 
 impl<'a> Exports<'a> {
-    /// Whether there is an `__all__`.
-    pub(super) fn are_named(&self) -> bool {
-        self.names.is_some()
+    /// The names, where there is an `__all__`.
+    pub(super) fn named(&self) -> Option<Vec<String>> {
+        self.names.as_ref().map(|names| names.iter().map(|(name, _)| (*name).to_owned()).collect())
     }
 
     /// `__all__ = …`

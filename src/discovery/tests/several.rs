@@ -78,7 +78,7 @@ fn a_file_with_tools_of_its_own_is_served_although_others_import_it() {
     for (name, importer) in [
         ("run.py", "from server import mcp\nmcp.run()\n"),
         ("run.py", "from server import mcp\ndef start(): mcp.run()\n"),
-        ("a_test_client.py", "import server\nasync def go(): ...\n"),
+        ("a_test_client.py", "import server\nasync def go(): await server.mcp.run_async()\n"),
     ] {
         let files = [("server.py", server.as_str()), (name, importer)];
         assert_eq!(served(&files), ["server.f f"], "{importer}");
@@ -128,9 +128,38 @@ fn files_that_have_nothing_to_do_with_a_server_keep_their_tools() {
     let plain =
         [("server.py", server.as_str()), ("util.py", "import server\n"), ("plain.py", "import util\ndef g(): ...\n")];
     assert_eq!(served(&plain), ["plain.g g", "server.f f"]);
+    // It neither runs the server nor gives it tools.
+    assert_eq!(
+        served(&[("server.py", &server), ("plain.py", "from server import LIMIT\ndef g(): ...\n")]),
+        ["plain.g g", "server.f f"]
+    );
+    assert_eq!(
+        served(&[("_server.py", &server), ("plain.py", "from _server import LIMIT\ndef g(): ...\n")]),
+        ["plain.g g"]
+    );
     // A folder of its own has no other one on its path.
     let apart = [("web/web.py", "import other\ndef g(): ...\n"), ("other.py", "def h(): ...\n")];
     assert_eq!(served(&apart), ["other.h h", "web.g g"]);
+}
+
+#[test]
+fn what_a_helper_keeps_to_itself_is_not_served() {
+    let inner = "from langchain_core.tools import tool\n@tool\ndef delete_all() -> str:\n    'Says.'\n";
+    let outer = inner.replace("delete_all", "ask") + "from _inner import delete_all\n";
+    assert_eq!(served(&[("main.py", &outer), ("_inner.py", inner)]), ["main.ask ask"]);
+    assert!(served(&[("main.py", "from _inner import delete_all\n"), ("_inner.py", inner)]).is_empty());
+    let named = format!("{SERVER}{TOOL}from tools import register\n__all__ = ['f']\n");
+    assert_eq!(served(&[("s.py", &named), ("tools.py", REGISTER)]), ["s.f f"]);
+}
+
+#[test]
+fn names_of_functions_around_a_call_mean_something_else() {
+    let text = format!(
+        "{SERVER}def f(): ...\ndef a(server, f):\n    server.tool()(f)\ndef b():\n    def f(): ...\n    mcp.tool()(f)\n"
+    );
+    assert!(served(&[("s.py", &text)]).is_empty());
+    let plain = "import _h\ndef f(): ...\ndef g(): ...\ndef setup(it):\n    it.add_tool(f)\n";
+    assert_eq!(served(&[("s.py", plain)]).len(), 3);
 }
 
 #[test]

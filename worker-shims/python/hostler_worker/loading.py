@@ -83,13 +83,7 @@ def load(path, source=None, is_program=False):
             return Functions(main=Function("main", running(code, path))), None
         state.guard -= 1  # the author's code: a print here may be interrupted like any other
         try:
-            done = package.imported(name_in_package, path, source or path)
-            if done is None:
-                sys.modules[name_in_package] = module  # a neighbour that imports it shares it
-                exec(code, module.__dict__)
-            else:
-                module = sys.modules[name] = done
-                state.module_name = done.__name__
+            package.run(module, name_in_package, source or path, lambda module: exec(code, module.__dict__))
         finally:
             state.guard += 1
         return _tools(module, code), None

@@ -69,26 +69,54 @@ def place(module, folder):
     return package + "." + os.path.splitext(os.path.basename(module.__file__))[0]
 
 
-def imported(name, path, source):
-    """The tool file's module where the `__init__.py` of its package imports it: that runs before a file that imports from its package,
-    and finds it half done if the file has begun. None where it does not, and where the file's text is another one by now."""
-    package = name.rpartition(".")[0]
-    if package.startswith(_ALONE):
-        return None
-    from importlib import import_module
+def run(module, name, path, execute):
+    """Runs the tool file's module, by the name that it has in its package. Where it imports from that package, the `__init__.py` runs
+    first, and finds it half done if it has begun: it runs then when that imports it."""
+    own = _Own(module, name, execute)
+    if not name.startswith(_ALONE) and _imports_from(name.partition(".")[0], path):
+        from importlib import import_module
+
+        sys.meta_path.insert(0, own)
+        try:
+            import_module(name.rpartition(".")[0])
+        except Exception:
+            if own.has_begun:
+                raise
+            # The file's own import of it says why.
+        finally:
+            sys.meta_path.remove(own)
+    if not own.has_begun:
+        sys.modules[name] = module  # a neighbour that imports it shares it
+        execute(module)
+
+
+def _imports_from(top, path):
     from re import MULTILINE, escape, search
 
-    with open(path, "rb") as file, open(source, "rb") as kept:
-        text = file.read()
-        is_current = source == path or text == kept.read()
-    imports_own = rb"^[ \t]*(from[ \t]+\.|(from|import)[ \t]+%s[.\s])" % escape(package.partition(".")[0].encode())
-    if not is_current or not search(imports_own, text, MULTILINE):
-        return None
-    try:
-        import_module(package)
-    except Exception:
-        pass  # the file's own import of it says why
-    return sys.modules.get(name)
+    with open(path, "rb") as file:
+        return search(rb"^[ \t]*(from[ \t]+\.|(from|import)[ \t]+%s[.\s])" % escape(top.encode()), file.read(), MULTILINE)
+
+
+class _Own:
+    """Finds the tool file in its package, and runs it in the module that it has already."""
+
+    def __init__(self, module, name, execute):
+        self._module, self._name, self._execute = module, name, execute
+        self.has_begun = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self._name:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self)
+
+    def create_module(self, _spec):
+        return self._module
+
+    def exec_module(self, module):
+        self.has_begun = True
+        self._execute(module)
 
 
 def _is_taken(top, folder, rest):

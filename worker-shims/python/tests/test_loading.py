@@ -120,6 +120,24 @@ class Loading(ShimTest):
                              "    return [__package__, text, outer.shop.f is f]\n", "outer/shop/tool.py")
         self.assertEqual(worker.call("f")["result"], ["outer.shop", [3, "kg", "kg"], True])
 
+    def test_a_package_that_imports_the_tool_file_runs_first(self):
+        self.file("from .tool import f\nfrom . import tool\nlimit = 3\n", "shop/__init__.py")
+        self.file("x = 2\n", "shop/units.py")
+        self.file("x = 'no'\n", "shop/tool/__init__.py")  # Python would prefer it; the tool file is what is listed
+        for text in ("from .units import x\n", "from shop.units import x\n", "try:\n    from .units import x\nexcept ImportError:\n    x = 0\n"):
+            with self.subTest(text):
+                worker = self.worker(text + "runs = globals().get('runs', 0) + 1\ndef f():\n    import shop, sys\n"
+                                     "    return [x, runs, shop.f is f, shop.tool is sys.modules[__name__], __name__]\n", "shop/tool.py")
+                self.assertEqual(worker.call("f")["result"], [2, 1, True, True, "_hostler_tool_tool"])
+                cached = [name for _, _, names in os.walk(self.folder) for name in names if name.startswith("tool.") and name != "tool.py"]
+                self.assertEqual(cached, [], "its text is what counts")
+
+    def test_a_package_that_fails_is_not_served_half(self):
+        self.file("from .tool import f\nraise ValueError('no shop')\n", "shop/__init__.py")
+        self.file("x = 2\n", "shop/units.py")
+        worker = self.start(self.file("from .units import x\ndef f(): ...\n", "shop/tool.py"))
+        self.fault(worker.hello(), -32010, "ValueError: no shop")
+
     def test_a_package_that_is_installed_keeps_its_name(self):
         self.file("", "email/__init__.py")
         self.file("unit = 'kg'\n", "email/units.py")

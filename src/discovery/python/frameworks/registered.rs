@@ -1,18 +1,39 @@
 //! Functions that are registered within a function, or in a loop over them: `def main(): … mcp.tool()(search)`,
 //! `for function in (search, count): mcp.add_tool(function)`.
 
+use std::collections::HashSet;
+
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
-use super::{FUNCTION, MAKERS, Offer, function_in, function_named, is_class, keyword, listed_tools, read_offer};
-use crate::discovery::is_standard;
+use super::{
+    FUNCTION, MAKERS, Offer, function_in, function_named, is_class, keyword, listed_tools, package, read_offer,
+};
 use crate::discovery::python::module::{Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
 
+/// The packages whose objects functions are registered with.
+const FRAMEWORKS: [&str; 14] = [
+    "fastmcp",
+    "mcp",
+    "langchain",
+    "langchain_core",
+    "agents",
+    "smolagents",
+    "agno",
+    "strands",
+    "llama_index",
+    "autogen_core",
+    "crewai",
+    "pydantic_ai",
+    "anthropic",
+    "semantic_kernel",
+];
+
 /// The functions of the top level that such calls make tools, with what the calls say of them.
 pub(super) fn registered<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<(&'a StmtFunctionDef, Offer<'a>)> {
-    let mut search = Registered { module, is_inside: false, depth: Depth::default(), found: Vec::new() };
-    if module.imports.iter().any(|import| !is_standard(import.split('.').next().unwrap_or_default())) {
+    let mut search = Registered { module, local: Vec::new(), depth: Depth::default(), found: Vec::new() };
+    if module.imports.iter().any(|import| FRAMEWORKS.contains(&package(import))) {
         search.visit_body(body);
     }
     search.found
@@ -20,8 +41,8 @@ pub(super) fn registered<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<(&'a 
 
 struct Registered<'m, 'a> {
     module: &'m Module<'a>,
-    /// Whether what is visited stands in a function.
-    is_inside: bool,
+    /// The names of the functions around what is visited that mean something else in them.
+    local: Vec<HashSet<&'a str>>,
     depth: Depth,
     found: Vec<(&'a StmtFunctionDef, Offer<'a>)>,
 }
@@ -29,10 +50,11 @@ struct Registered<'m, 'a> {
 impl<'a> Registered<'_, 'a> {
     fn in_function(&mut self, call: &'a ExprCall) {
         let listed = listed_tools(self.module, call).iter().filter_map(|one| function_named(self.module, one));
-        self.found.extend(listed.map(|function| (function, Offer::default())));
+        let listed = listed.map(|function| (function, Offer::default()));
         let by = registering(call).or_else(|| is_class(self.module, &call.func).then_some(call));
         let made = by.and_then(|by| Some((function_in(self.module, call)?, read_offer(self.module, by))));
-        self.found.extend(made);
+        let is_of_file = |function: &StmtFunctionDef| !self.local.iter().any(|names| names.contains(&*function.name));
+        self.found.extend(listed.chain(made).filter(|(function, _)| is_of_file(function)));
     }
 
     fn in_loop(&mut self, each: &'a StmtFor) {
@@ -60,15 +82,15 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
         if let Stmt::For(each) = statement {
             self.in_loop(each);
         }
-        let around = self.is_inside;
-        self.is_inside |= statement.is_function_def_stmt();
+        let Stmt::FunctionDef(function) = statement else { return visitor::walk_stmt(self, statement) };
+        self.local.push(names_in(function));
         visitor::walk_stmt(self, statement);
-        self.is_inside = around;
+        self.local.pop();
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::Call(call) = expression
-            && self.is_inside
+            && !self.local.is_empty()
         {
             self.in_function(call);
         }
@@ -77,6 +99,12 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
             self.depth.leave();
         }
     }
+}
+
+/// The names of its parameters, and of functions in it.
+fn names_in(function: &StmtFunctionDef) -> HashSet<&str> {
+    let inner = function.body.iter().filter_map(Stmt::as_function_def_stmt).map(|inner| inner.name.as_str());
+    function.parameters.iter().map(|parameter| parameter.name().as_str()).chain(inner).collect()
 }
 
 /// The call that registers a name.

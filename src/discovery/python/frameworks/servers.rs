@@ -6,9 +6,9 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
 use super::{SERVERS, decorated_by, last_name, required_by};
-use crate::discovery::Servers;
-use crate::discovery::python::module::{Binding, Module};
+use crate::discovery::python::module::Module;
 use crate::discovery::python::syntax::Depth;
+use crate::discovery::{Servers, is_standard};
 
 /// The servers of a file.
 pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt]) -> Servers {
@@ -24,44 +24,47 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
     if offers.makers.iter().any(|maker| maker.class.is_none() && given(maker.function)) {
         of.insert(".".to_owned());
     }
+    let found = Uses::of(module, body);
     Servers {
-        makes: makes_a_server(module, body),
+        makes: found.makes,
+        runs: found.runs,
         marks: offers.are_marked,
         of: of.into_iter().collect(),
-        names: module.exports.are_named(),
+        names: module.exports.named(),
     }
 }
 
-/// Whether a file makes a server anywhere.
-fn makes_a_server(module: &Module<'_>, body: &[Stmt]) -> bool {
-    let is_server = |binding: &Binding<'_>| match binding {
-        Binding::Import(full) => {
-            SERVERS.contains(&last_name(full)) || ["fastmcp", "mcp"].contains(&super::package(full))
-        }
-        _ => false,
-    };
-    if !module.bindings.values().any(is_server) {
-        return false;
-    }
-    let mut search = Makes { module, found: false, depth: Depth::default() };
-    search.visit_body(body);
-    search.found
-}
-
-struct Makes<'m, 'a> {
+/// Whether a file makes a server, or runs that of another module, anywhere in it.
+struct Uses<'m, 'a> {
     module: &'m Module<'a>,
-    found: bool,
+    makes: bool,
+    runs: bool,
     depth: Depth,
 }
 
-impl<'a> Visitor<'a> for Makes<'_, '_> {
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        if let Expr::Call(call) = expression
-            && self.module.outside_name(&call.func).is_some_and(|full| SERVERS.contains(&last_name(&full)))
-        {
-            self.found = true;
+impl<'m, 'a> Uses<'m, 'a> {
+    fn of(module: &'m Module<'a>, body: &'m [Stmt]) -> Self {
+        let mut uses = Self { module, makes: false, runs: false, depth: Depth::default() };
+        let is_plain = module.imports.iter().all(|import| is_standard(import.split('.').next().unwrap_or_default()));
+        if !is_plain {
+            uses.visit_body(body);
         }
-        if !self.found && self.depth.enter() {
+        uses
+    }
+}
+
+impl<'a> Visitor<'a> for Uses<'_, '_> {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression {
+            self.makes |= self.module.outside_name(&call.func).is_some_and(|full| SERVERS.contains(&last_name(&full)));
+            // `app.mcp` of `app.mcp.run()`; not `asyncio` of `asyncio.run()`
+            let run = call.func.as_attribute_expr().filter(|method| method.attr.starts_with("run"));
+            let of = run.and_then(|method| self.module.outside_name(&method.value));
+            self.runs |= of.is_some_and(|full| {
+                full.contains('.') && !is_standard(super::package(&full)) && !full.starts_with("builtins.")
+            });
+        }
+        if self.depth.enter() {
             visitor::walk_expr(self, expression);
             self.depth.leave();
         }
