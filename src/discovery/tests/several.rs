@@ -62,6 +62,13 @@ fn a_server_of_a_neighbour_makes_tools_of_the_file_that_makes_it_or_runs_it() {
         served(&all)
     };
     assert_eq!(with(&[("app.py", SERVER), ("main.py", runs)]), ["main.f beside:tools/notes.py:f"]);
+    let made = "from handlers.tools import register\nfrom config import make\nmcp = make()\ndef setup():\n    register(mcp)\ndef go():\n    mcp.run()\n";
+    let config = "from mcp.server.fastmcp import FastMCP\ndef make():\n    return FastMCP('x')\n";
+    let files = [("main.py", made), ("config/__init__.py", config), ("handlers/tools.py", REGISTER)];
+    assert_eq!(
+        served(&files),
+        ["main.g beside:handlers/tools.py:made:register:2:g", "main.f beside:handlers/tools.py:made:register:4:f"]
+    );
     // The file imports what is imported from it.
     let circle = format!("{SERVER}import a_notes\n");
     assert_eq!(served(&[("app.py", &circle), ("a_notes.py", &notes)]), ["app.f beside:a_notes.py:f"]);

@@ -6,7 +6,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
 use super::{SERVERS, decorated_by, last_name, required_by};
-use crate::discovery::python::module::Module;
+use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Servers, is_standard};
 
@@ -57,11 +57,15 @@ impl<'a> Visitor<'a> for Uses<'_, '_> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::Call(call) = expression {
             self.makes |= self.module.outside_name(&call.func).is_some_and(|full| SERVERS.contains(&last_name(&full)));
-            // `app.mcp` of `app.mcp.run()`; not `asyncio` of `asyncio.run()`
             let run = call.func.as_attribute_expr().filter(|method| method.attr.starts_with("run"));
-            let of = run.and_then(|method| self.module.outside_name(&method.value));
-            self.runs |= of.is_some_and(|full| {
-                full.contains('.') && !is_standard(super::package(&full)) && !full.starts_with("builtins.")
+            self.runs |= run.is_some_and(|method| match self.module.resolve(&method.value) {
+                // `app.mcp` of `app.mcp.run()`; not `asyncio` of `asyncio.run()`
+                Named::Outside(full) => {
+                    full.contains('.') && !is_standard(super::package(&full)) && !full.starts_with("builtins.")
+                }
+                // `mcp = make_server()`
+                Named::Value { value, .. } => value.is_call_expr(),
+                Named::Class(_) | Named::Nothing => false,
             });
         }
         if self.depth.enter() {
