@@ -59,7 +59,7 @@ fn as_json(tool: &Tool) -> Value {
         "status": tool.entry.status(),
         "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown()),
         "description": tool.description(),
-        "origin": tool.entry.file.path.display().to_string(),
+        "origin": tool.defined_in().display().to_string(),
         "overrides": tool.entry.file.overrides.iter().map(|path| path.display().to_string()).collect::<Value>(),
         "line": function.line,
         "input_schema": tool.input_schema(),

@@ -80,17 +80,14 @@ pub fn look_beside(file: &mut ToolFile) {
     file.is_for_first_sdk = neighbours.is_for_first_sdk(file);
 }
 
-/// Whether it makes a server, or marks tools by none of a neighbour's and none that its functions are given.
+/// Whether it makes a server, or marks tools without the server of a neighbour or one that its functions are given.
 fn is_by_itself(file: &ToolFile) -> bool {
     let folder = file.path.parent().unwrap_or(Path::new("."));
-    let is_beside = |server: &String| {
-        server.starts_with('.')
-            || server
-                .split('.')
-                .next()
-                .is_some_and(|module| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
-    };
     let Servers { makes, marks, of, .. } = &file.servers;
+    let is_beside = |server: &String| {
+        let module = server.split('.').next().unwrap_or_default();
+        module.is_empty() || is_neighbour(None, &[folder], module)
+    };
     *makes || *marks && !of.iter().any(is_beside)
 }
 

@@ -8,6 +8,7 @@ mod collisions;
 mod executable;
 mod hints;
 mod imports;
+mod json_schema;
 mod needs;
 mod python;
 mod reader;
@@ -22,8 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::config::origin::Diagnosis;
@@ -38,6 +37,7 @@ pub use hints::ToolHints;
 pub use imports::{
     did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,
 };
+pub use json_schema::JsonSchema;
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 #[cfg(test)]
@@ -406,40 +406,6 @@ impl fmt::Display for SourceId {
             Self::Python(path) | Self::Executable(path) => path.display().fmt(formatter),
             Self::Builtin(pack) => formatter.write_str(pack),
         }
-    }
-}
-
-/// A JSON Schema as JSON text. As values, the schemas of a catalogue would take many times the memory, and most are never
-/// needed as such.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct JsonSchema(Box<RawValue>);
-
-impl JsonSchema {
-    /// A schema as text.
-    pub fn of(schema: &Map<String, Value>) -> Self {
-        Self(to_raw_value(schema).unwrap_or_else(|_| RawValue::TRUE.to_owned()))
-    }
-
-    /// The text.
-    pub fn text(&self) -> &str {
-        self.0.get()
-    }
-
-    /// The text, as JSON.
-    pub fn raw(&self) -> &RawValue {
-        &self.0
-    }
-
-    /// The schema as values; empty, which admits anything, if it nests too deeply.
-    pub fn read(&self) -> Map<String, Value> {
-        serde_json::from_str(self.text()).unwrap_or_default()
-    }
-}
-
-impl PartialEq for JsonSchema {
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
     }
 }
 

@@ -54,8 +54,9 @@ impl ToolFile {
             Version::from_str(version).is_ok_and(|version| range.is_some_and(|range| range.contains(&version)))
         };
         let is_open = |text: &String| package_of(text) == "mcp" && admits(text, "1.99") && admits(text, "2.99");
-        if let Some(set) =
-            needs.dependencies.as_mut().filter(|set| self.is_for_first_sdk && set.value.iter().any(is_open))
+        if self.is_for_first_sdk
+            && let Some(set) = &mut needs.dependencies
+            && set.value.iter().any(is_open)
         {
             set.value.push("mcp<2".to_owned());
         }
@@ -90,7 +91,7 @@ impl ToolFile {
     }
 }
 
-/// `>=1.2` of `mcp[cli]>=1.2; python_version > "3.9"`; none where it is a URL.
+/// `>=1.2` of `mcp[cli]>=1.2; python_version > "3.9"`. `None` for a URL.
 fn range_of(requirement: &str) -> Option<&str> {
     let (requirement, _) = requirement.split_once(';').unwrap_or((requirement, ""));
     let at = requirement.find(['<', '>', '=', '~', '!', '(']).unwrap_or(requirement.len());

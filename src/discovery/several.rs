@@ -33,7 +33,7 @@ pub(super) const NO_TOOLS: &str = "no-tools";
 const OF_SERVING: [&str; 4] = ["inner-tools", "low-level", "class", "name"];
 
 impl ToolFile {
-    /// Adds the tools of helpers. A file that makes a server, marks its tools or has none takes them; any other uses its helpers.
+    /// Adds the tools of helpers to a file that makes or runs a server, marks tools or has no functions. Any other only uses its helpers.
     pub(super) fn join(&mut self, helpers: &HashMap<PathBuf, ToolFile>) {
         let own: Vec<&ToolFile> = self.helpers.iter().filter_map(|path| helpers.get(path)).collect();
         let Servers { makes, marks, runs, .. } = self.servers;
@@ -47,8 +47,9 @@ impl ToolFile {
         }
         self.run_a_server();
         self.warnings.retain(|warning| warning.rule != NO_TOOLS);
+        let mut taken = self.functions.iter().map(Function::identity).collect();
         for helper in offering {
-            self.take(helper);
+            self.take(helper, &mut taken);
         }
     }
 
@@ -89,23 +90,22 @@ impl ToolFile {
         self.functions.iter().map(again).collect()
     }
 
-    fn take(&mut self, helper: &ToolFile) {
-        if !self.path.parent().is_some_and(|folder| helper.path.starts_with(folder)) {
-            return;
-        }
+    fn take(&mut self, helper: &ToolFile, taken: &mut HashSet<(String, bool)>) {
         let place = self.place_of(&helper.path);
-        if place.contains(':') {
-            return; // the worker could not tell it from the symbol
+        // In a symbol, a colon ends the place.
+        if Path::new(&*place).is_absolute() || place.starts_with("..") || place.contains(':') {
+            let what = format!("the tools of {place} are not served: it is not below the file's folder");
+            let reason = Diagnosis::new(what, "move it there, into a folder without a colon in its name");
+            self.warnings.push(Warning { line: 0, rule: "inner-tools".into(), reason });
+            return;
         }
         let mut warnings: Vec<Warning> =
             helper.warnings.iter().filter(|one| OF_SERVING.contains(&&*one.rule)).cloned().collect();
-        let mut taken: HashSet<(String, bool)> =
-            self.functions.iter().map(|one| (one.name.clone(), one.role.is_tool())).collect();
         let is_named =
             |function: &&Function| self.servers.names.as_ref().is_none_or(|names| names.contains(&function.name));
         let offered: Vec<&Function> = helper.functions.iter().filter(is_named).collect();
         for function in offered {
-            if taken.insert((function.name.clone(), function.role.is_tool())) {
+            if taken.insert(function.identity()) {
                 self.functions.push(function.of_helper(&helper.path, &place));
             } else {
                 let what = format!("the name `{}` is already taken by another tool", function.name);
@@ -128,6 +128,11 @@ impl Function {
     fn of_helper(&self, path: &Path, place: &str) -> Self {
         let symbol = Some(format!("{BESIDE}{place}:{}", self.symbol()));
         Self { symbol, defined_in: Some(path.into()), ..self.clone() }
+    }
+
+    /// What no other function of its file has. A tool and a prompt may have one name.
+    fn identity(&self) -> (String, bool) {
+        (self.name.clone(), self.role.is_tool())
     }
 
     /// What it is known by in the file that defines it.

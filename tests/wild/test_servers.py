@@ -43,6 +43,19 @@ class Several(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual((known["required"], known["properties"]["item"]["description"]), (["item"], "What."))
                 self.assertEqual(self.checked(folder), [("shop.py", "name")], "one name is taken")
 
+    def test_what_is_not_served_is_listed(self):
+        folder = scratch(self) / "tools"
+        shutil.copytree(FILES / "marked", folder)
+        makes = "from mcp.server.fastmcp import FastMCP\nfrom parts import register\nmcp = FastMCP('x')\nregister(mcp, object())\n"
+        (folder / "lost.py").write_text(makes)
+        (folder / "parts.py").write_text("def register(mcp, client):\n    @mcp.tool()\n    def f(): ...\n\ndef more(mcp, client):\n    @mcp.tool()\n    def g(): ...\n")
+        listed = json.loads(run("list", "--tools", folder, "--json", env=environment()).stdout)
+        self.assertEqual([one["name"] for one in listed], ["clock.hour", "lost", "main.keep"])
+        self.assertEqual(listed[1]["status"], "not served")
+        self.assertIn("parts.py, line 1: the tools that `register` makes", listed[1]["reason"])
+        shown = json.loads(run("show", "main.keep", "--tools", folder, "--json", env=environment()).stdout)
+        self.assertEqual((Path(shown["origin"]).name, shown["line"]), ("notes.py", 7))
+
     async def test_helpers_use_the_server_of_a_neighbour(self):
         folder = self.given("marked", "mcp==1.30.0")
         async with connected(folder) as session:

@@ -1,6 +1,7 @@
 //! Servers of several files, and files of which others are helpers.
 
 use super::folders::folder;
+use crate::config::{Config, ConfigOptions};
 use crate::discovery::{ToolFile, scan};
 
 const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
@@ -155,8 +156,48 @@ fn what_a_helper_keeps_to_itself_is_not_served() {
     let outer = inner.replace("delete_all", "ask") + "from _inner import delete_all\n";
     assert_eq!(served(&[("main.py", &outer), ("_inner.py", inner)]), ["main.ask ask"]);
     assert!(served(&[("main.py", "from _inner import delete_all\n"), ("_inner.py", inner)]).is_empty());
+    let by_module = "import anthropic\n@anthropic.beta_tool\ndef wipe() -> str:\n    'Says.'\n";
+    assert!(served(&[("main.py", "import _inner\n"), ("_inner.py", by_module)]).is_empty());
     let named = format!("{SERVER}{TOOL}from tools import register\n__all__ = ['f']\n");
     assert_eq!(served(&[("s.py", &named), ("tools.py", REGISTER)]), ["s.f f"]);
+}
+
+#[test]
+fn helpers_outside_the_folder_are_named() {
+    let server = format!("{SERVER}from ..shared import register\nregister(mcp)\n");
+    let folder = folder(&[("tools/s.py", server.as_str()), ("shared.py", REGISTER)]);
+    let found = scan(&[folder.path().join("tools")]);
+    let [file] = &found.files[..] else { panic!("{found:?}") };
+    assert!(file.functions.is_empty());
+    assert!(file.warnings[0].reason.what.contains("shared.py are not served"), "{:?}", file.warnings);
+}
+
+#[test]
+fn an_open_version_of_the_first_sdk_is_bounded() {
+    const FIRST: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool()\ndef f(): ...\n";
+    const BOTH: &str = "try:\n    from mcp.server.fastmcp import FastMCP\nexcept ImportError:\n    from mcp.server.mcpserver import MCPServer\n";
+    const LOW: &str = "from mcp.server import Server\nfrom mcp.types import Tool\nserver = Server('x')\n@server.list_tools()\nasync def listed():\n    \
+                       return [Tool(name='f', inputSchema={})]\n@server.call_tool()\nasync def call(name, arguments): ...\n";
+    for (text, said, bounded) in [
+        (FIRST, "mcp", true),
+        (FIRST, "mcp[cli] >=1.2.0; python_version > '3.9'", true),
+        (LOW, "mcp>=1", true),
+        ("import _server\n", "mcp>=1", true),
+        (FIRST, "mcp>=2", false),
+        (FIRST, "mcp==1.2.0", false),
+        (FIRST, "mcp>=1,<2", false),
+        (FIRST, "mcp @ https://a.b/mcp-3.whl", false),
+        (FIRST, "fastmcp", false),
+        (BOTH, "mcp>=1", false),
+        ("import mcp\n", "mcp>=1", false),
+    ] {
+        let folder = folder(&[("s.py", text), ("_server.py", FIRST), ("requirements.txt", said)]);
+        let mut file = scan(&[folder.path().to_owned()]).files.remove(0);
+        file.configure(&Config::load(&ConfigOptions::default(), folder.path()).unwrap());
+        let mut expected = vec![said];
+        expected.extend(bounded.then_some("mcp<2"));
+        assert_eq!(file.header.expect("it has packages").dependencies, expected, "{text}");
+    }
 }
 
 #[test]

@@ -63,6 +63,24 @@ const ENABLED: [&str; 2] = ["enabled", "is_enabled"];
 /// Classes whose instances serve MCP, and have decorators for resources and prompts beside that for tools.
 const SERVERS: [&str; 2] = ["FastMCP", "MCPServer"];
 
+/// Packages whose own objects make tools, or hold what functions are registered with.
+const FRAMEWORKS: [&str; 14] = [
+    "fastmcp",
+    "mcp",
+    "langchain",
+    "langchain_core",
+    "agents",
+    "smolagents",
+    "agno",
+    "strands",
+    "llama_index",
+    "autogen_core",
+    "crewai",
+    "pydantic_ai",
+    "anthropic",
+    "semantic_kernel",
+];
+
 /// Classes of results, which the worker writes as hostler's own content (`frameworks/results.py` of the worker).
 const TEXTS: [&str; 2] = ["TextContent", "ToolOutputText"];
 const FILES: [&str; 7] =

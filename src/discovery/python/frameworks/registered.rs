@@ -7,28 +7,11 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
 use super::{
-    FUNCTION, MAKERS, Offer, function_in, function_named, is_class, keyword, listed_tools, package, read_offer,
+    FRAMEWORKS, FUNCTION, MAKERS, Offer, function_in, function_named, is_class, keyword, listed_tools, package,
+    read_offer,
 };
 use crate::discovery::python::module::{Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
-
-/// The packages whose objects functions are registered with.
-const FRAMEWORKS: [&str; 14] = [
-    "fastmcp",
-    "mcp",
-    "langchain",
-    "langchain_core",
-    "agents",
-    "smolagents",
-    "agno",
-    "strands",
-    "llama_index",
-    "autogen_core",
-    "crewai",
-    "pydantic_ai",
-    "anthropic",
-    "semantic_kernel",
-];
 
 /// The functions of the top level that such calls make tools, with what the calls say of them.
 pub(super) fn registered<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<(&'a StmtFunctionDef, Offer<'a>)> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
-use super::{SERVERS, decorated_by, last_name, required_by};
+use super::{FRAMEWORKS, SERVERS, decorated_by, last_name, required_by};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Servers, is_standard};
@@ -19,12 +19,13 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
     let decorators = marked.flat_map(|function| &function.decorator_list).map(decorated_by);
     for called in decorators.chain(module.calls.iter().map(|call| &*call.func)) {
         let server = called.as_attribute_expr().filter(|_| super::is_maker(module, called));
-        of.extend(server.and_then(|attribute| module.outside_name(&attribute.value)));
+        let name = server.and_then(|attribute| module.outside_name(&attribute.value));
+        of.extend(name.filter(|full| !FRAMEWORKS.contains(&super::package(full))));
     }
     if offers.makers.iter().any(|maker| maker.class.is_none() && given(maker.function)) {
         of.insert(".".to_owned());
     }
-    let found = Uses::of(module, body);
+    let found = Calls::of(module, body);
     Servers {
         makes: found.makes,
         runs: found.runs,
@@ -34,26 +35,26 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
     }
 }
 
-/// Whether a file makes a server, or runs that of another module, anywhere in it.
-struct Uses<'m, 'a> {
+/// The calls of a file that make a server, or run that of another module, anywhere in it.
+struct Calls<'m, 'a> {
     module: &'m Module<'a>,
     makes: bool,
     runs: bool,
     depth: Depth,
 }
 
-impl<'m, 'a> Uses<'m, 'a> {
+impl<'m, 'a> Calls<'m, 'a> {
     fn of(module: &'m Module<'a>, body: &'m [Stmt]) -> Self {
-        let mut uses = Self { module, makes: false, runs: false, depth: Depth::default() };
+        let mut calls = Self { module, makes: false, runs: false, depth: Depth::default() };
         let is_plain = module.imports.iter().all(|import| is_standard(import.split('.').next().unwrap_or_default()));
         if !is_plain {
-            uses.visit_body(body);
+            calls.visit_body(body);
         }
-        uses
+        calls
     }
 }
 
-impl<'a> Visitor<'a> for Uses<'_, '_> {
+impl<'a> Visitor<'a> for Calls<'_, '_> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::Call(call) = expression {
             self.makes |= self.module.outside_name(&call.func).is_some_and(|full| SERVERS.contains(&last_name(&full)));
