@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::beside::Folders;
-use super::several::{NO_TOOLS, Servers};
+use super::several::{INNER_TOOLS, NO_TOOLS, Servers};
 use super::{Kind, ToolFile, read_file};
 use crate::config::section::is_typo_of;
 use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
@@ -38,7 +38,11 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     }
 
     let (apart, mut listed): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| helping.contains(&file.path));
+    // One that only waits for what its functions need may be given it by another tool file.
+    let waiting: HashMap<PathBuf, ToolFile> =
+        listed.iter().filter(|file| file.only_waits()).map(|file| (file.path.clone(), file.clone())).collect();
     neighbours.serving.extend(apart.into_iter().filter(has_servers).map(|file| (file.path.clone(), file)));
+    neighbours.serving.extend(waiting);
     let offering: HashSet<PathBuf> =
         listed.iter().filter(|file| file.servers.marks).map(|file| file.path.clone()).collect();
     let making: HashSet<PathBuf> =
@@ -62,8 +66,11 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
             file.is_for_first_sdk = neighbours.is_for_first_sdk(file);
         }
     }
+    let of_helpers = listed.iter().flat_map(|file| &file.functions).filter_map(|function| function.defined_in.clone());
+    let given: HashSet<Arc<Path>> = of_helpers.collect();
     for file in listed.iter_mut().filter(|file| helpful.contains(&file.path)) {
-        file.warnings.retain(|warning| warning.rule != NO_TOOLS);
+        let is_given = given.contains(&*file.path);
+        file.warnings.retain(|warning| warning.rule != NO_TOOLS && (!is_given || warning.rule != INNER_TOOLS));
     }
     listed
 }

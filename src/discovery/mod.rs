@@ -11,6 +11,7 @@ mod imports;
 mod json_schema;
 mod needs;
 mod python;
+mod reached;
 mod reader;
 mod scan;
 mod serve;

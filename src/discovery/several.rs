@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::python::{Live, read_bytes_with};
+use super::reached::{Reached, Way};
 use super::{Function, OpenNames, ToolFile, Warning};
 use crate::config::origin::Diagnosis;
 
 /// What a file says about the servers and toolkits of frameworks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Servers {
     /// Whether it makes a server.
     pub makes: bool,
@@ -23,25 +24,48 @@ pub struct Servers {
     pub runs: bool,
     /// What its `__all__` names.
     pub names: Option<Vec<String>>,
+    /// Tools that its functions make where they are given what they need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Waiting>,
+}
+
+/// The tools of a function that needs arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The function or method: `register`, `Server.register`.
+    pub maker: String,
+    /// The 1-based line of its name.
+    pub line: usize,
+    /// Whether it makes them tools of a server or agent that it has or is given.
+    pub is_of_server: bool,
+    /// Its tools.
+    pub functions: Vec<Function>,
 }
 
 /// Begins what the worker knows tools and types of helpers by: `beside:tools/notes.py:add_note`.
 const BESIDE: &str = "beside:";
+/// Begins what it knows tools by that a function makes: `made:register:12:add_note`.
+pub(super) const MADE: &str = "made:";
 /// The rule of `check` about a file that offers nothing.
 pub(super) const NO_TOOLS: &str = "no-tools";
 /// Rules of `check` about what is served, which hold for helpers as well.
-const OF_SERVING: [&str; 4] = ["inner-tools", "low-level", "class", "name"];
+const OF_SERVING: [&str; 4] = [INNER_TOOLS, "low-level", "class", "name"];
+/// The rule about functions that make tools.
+pub(super) const INNER_TOOLS: &str = "inner-tools";
 
 impl ToolFile {
     /// Adds the tools of helpers to a file that makes or runs a server, marks tools or has no functions. Any other only uses its helpers.
     pub(super) fn join(&mut self, helpers: &HashMap<PathBuf, ToolFile>) {
-        let own: Vec<&ToolFile> = self.helpers.iter().filter_map(|path| helpers.get(path)).collect();
+        let mut own: Vec<Cow<'_, ToolFile>> =
+            self.helpers.iter().filter_map(|path| helpers.get(path)).map(Cow::Borrowed).collect();
+        let calls = self.call_makers(&mut own);
         let Servers { makes, marks, runs, .. } = self.servers;
-        let is_host = makes || marks || self.functions.is_empty() || runs && own.iter().any(|it| it.servers.makes);
+        let is_host =
+            calls || makes || marks || self.functions.is_empty() || runs && own.iter().any(|it| it.servers.makes);
         // What needs no server, such as a tool of an agent, is the helper's own.
         let by_server = |helper: &&ToolFile| helper.servers.makes || !helper.servers.of.is_empty();
         let offering: Vec<&ToolFile> =
-            own.into_iter().filter(|helper| helper.servers.marks).filter(by_server).collect();
+            own.iter().map(|helper| &**helper).filter(|helper| helper.servers.marks).filter(by_server).collect();
         if !is_host || offering.is_empty() {
             return;
         }
@@ -53,6 +77,58 @@ impl ToolFile {
         }
     }
 
+    /// Adds the tools of functions that it calls with what they need, to itself and to its helpers. Returns whether there are such in
+    /// helpers.
+    fn call_makers(&mut self, helpers: &mut [Cow<'_, ToolFile>]) -> bool {
+        let waits = |file: &ToolFile| !file.servers.waiting.is_empty();
+        if !waits(self) && !helpers.iter().any(|helper| waits(helper)) {
+            return false;
+        }
+        let reached = Reached::of(&self.path, &self.helpers);
+        let own_path = self.path.clone();
+        let place = |path: &Path| place_within(&own_path, path);
+        let mut calls = false;
+        for helper in helpers.iter_mut().filter(|helper| waits(helper)) {
+            if helper.ways(&reached, true).next().is_some() {
+                calls = true;
+                let mut called = ToolFile::clone(helper);
+                called.add_called(&reached, true, place);
+                *helper = Cow::Owned(called);
+            }
+        }
+        self.add_called(&reached, false, place);
+        calls
+    }
+
+    /// Whether it has tools, if its functions are called with what they need, and no others.
+    pub(super) fn only_waits(&self) -> bool {
+        self.functions.is_empty() && !self.servers.waiting.is_empty()
+    }
+
+    /// The functions of a file that are called with what they need, and how.
+    fn ways<'f>(&'f self, reached: &'f Reached, of_server: bool) -> impl Iterator<Item = (&'f Waiting, Way)> {
+        let waiting = self.servers.waiting.iter().filter(move |waiting| waiting.is_of_server || !of_server);
+        waiting.filter_map(|waiting| Some((waiting, reached.way_to(&self.path, &waiting.maker)?)))
+    }
+
+    fn add_called(&mut self, reached: &Reached, of_server: bool, place: impl Fn(&Path) -> Option<String>) {
+        let mut taken: HashSet<_> = self.functions.iter().map(Function::identity).collect();
+        let (mut added, mut lines) = (Vec::new(), HashSet::new());
+        for (waiting, way) in self.ways(reached, of_server) {
+            let way = match way {
+                Way::Runs => Some(String::new()),
+                Way::By { path, function } => place(&path).map(|place| format!("{place}/{function}")),
+            };
+            let Some(way) = way else { continue };
+            let functions = waiting.functions.iter().filter(|function| taken.insert(function.identity()));
+            added.extend(functions.map(|function| function.made_by(&way)));
+            lines.insert(waiting.line);
+        }
+        self.warnings.retain(|warning| warning.rule != INNER_TOOLS || !lines.contains(&warning.line));
+        self.functions.extend(added);
+        self.functions.sort_by_key(|function| function.line);
+    }
+
     /// Takes a file for one that runs the server of another: what it does not mark and does not name in `__all__` is no tool.
     pub(super) fn run_a_server(&mut self) {
         if !self.servers.marks && self.servers.names.is_none() {
@@ -61,20 +137,14 @@ impl ToolFile {
         }
     }
 
-    /// What the worker knows a helper by: its path from the file's folder.
-    fn place_of<'p>(&self, helper: &'p Path) -> Cow<'p, str> {
-        let inside = self.path.parent().and_then(|folder| helper.strip_prefix(folder).ok());
-        inside.unwrap_or(helper).to_string_lossy()
-    }
-
     /// Its functions, read again with the description of live types. `None` if it has changed meanwhile.
     pub fn described_by(&self, description: &str) -> Option<Vec<Function>> {
         let live = Live::read(description);
-        let mut read: HashMap<&Path, Vec<Function>> = HashMap::new();
+        let mut read: HashMap<&Path, ToolFile> = HashMap::new();
         for path in self.functions.iter().filter_map(|function| function.defined_in.as_deref()) {
             if !read.contains_key(path) {
-                let live = live.of_helper(&format!("{BESIDE}{}:", self.place_of(path)));
-                read.insert(path, read_bytes_with(path, &std::fs::read(path).ok()?, live).functions);
+                let live = live.of_helper(&format!("{BESIDE}{}:", place_within(&self.path, path)?));
+                read.insert(path, read_bytes_with(path, &std::fs::read(path).ok()?, live));
             }
         }
         let own = read_bytes_with(&self.path, &std::fs::read(&self.path).ok()?, live);
@@ -83,22 +153,24 @@ impl ToolFile {
         }
         let again = |function: &Function| {
             let (path, symbol) = (function.defined_in.as_deref(), function.symbol_in_file());
-            let among = path.map_or(&own.functions, |path| &read[path]);
-            let found = among.iter().find(|it| it.symbol() == symbol && it.line == function.line)?;
-            Some(path.map_or_else(|| found.clone(), |path| found.of_helper(path, &self.place_of(path))))
+            let symbol = &*symbol;
+            let among = path.map_or(&own, |path| &read[path]);
+            let waiting = among.servers.waiting.iter().flat_map(|waiting| &waiting.functions);
+            let mut all = among.functions.iter().chain(waiting);
+            let found = all.find(|it| it.symbol() == symbol && it.line == function.line)?.clone();
+            Some(Function { symbol: function.symbol.clone(), defined_in: function.defined_in.clone(), ..found })
         };
         self.functions.iter().map(again).collect()
     }
 
     fn take(&mut self, helper: &ToolFile, taken: &mut HashSet<(String, bool)>) {
-        let place = self.place_of(&helper.path);
-        // In a symbol, a colon ends the place.
-        if Path::new(&*place).is_absolute() || place.starts_with("..") || place.contains(':') {
-            let what = format!("the tools of {place} are not served: it is not below the file's folder");
+        let Some(place) = place_within(&self.path, &helper.path) else {
+            let what =
+                format!("the tools of {} are not served: it is not below the file's folder", helper.path.display());
             let reason = Diagnosis::new(what, "move it there, into a folder without a colon in its name");
-            self.warnings.push(Warning { line: 0, rule: "inner-tools".into(), reason });
+            self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason });
             return;
-        }
+        };
         let mut warnings: Vec<Warning> =
             helper.warnings.iter().filter(|one| OF_SERVING.contains(&&*one.rule)).cloned().collect();
         let is_named =
@@ -124,6 +196,12 @@ impl ToolFile {
     }
 }
 
+/// What the worker knows a file by: its path from the folder of the tool file. `None` outside it, or with a colon, which would end it.
+fn place_within(file: &Path, helper: &Path) -> Option<String> {
+    let inside = helper.strip_prefix(file.parent()?).ok()?.to_string_lossy();
+    (!inside.starts_with("..") && !inside.contains(':')).then(|| inside.into_owned())
+}
+
 impl Function {
     fn of_helper(&self, path: &Path, place: &str) -> Self {
         let symbol = Some(format!("{BESIDE}{place}:{}", self.symbol()));
@@ -135,9 +213,17 @@ impl Function {
         (self.name.clone(), self.role.is_tool())
     }
 
+    /// The same where something else calls what makes it: `made:server.py/main>register:3:search`, `made:>register:3:search`.
+    fn made_by(&self, way: &str) -> Self {
+        let symbol = self.symbol().strip_prefix(MADE).map(|maker| format!("{MADE}{way}>{maker}"));
+        Self { symbol, ..self.clone() }
+    }
+
     /// What it is known by in the file that defines it.
-    fn symbol_in_file(&self) -> &str {
+    fn symbol_in_file(&self) -> Cow<'_, str> {
         let inside = self.symbol().strip_prefix(BESIDE).and_then(|rest| Some(rest.split_once(':')?.1));
-        inside.unwrap_or_else(|| self.symbol())
+        let inside = inside.unwrap_or_else(|| self.symbol());
+        let maker = inside.strip_prefix(MADE).and_then(|made| Some(made.rsplit_once('>')?.1));
+        maker.map_or(Cow::Borrowed(inside), |maker| Cow::Owned(format!("{MADE}{maker}")))
     }
 }

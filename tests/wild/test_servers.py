@@ -46,7 +46,7 @@ class Several(unittest.IsolatedAsyncioTestCase):
     def test_what_is_not_served_is_listed(self):
         folder = scratch(self) / "tools"
         shutil.copytree(FILES / "marked", folder)
-        makes = "from mcp.server.fastmcp import FastMCP\nfrom parts import register\nmcp = FastMCP('x')\nregister(mcp, object())\n"
+        makes = "from mcp.server.fastmcp import FastMCP\nfrom parts import register\nmcp = FastMCP('x')\n"
         (folder / "lost.py").write_text(makes)
         (folder / "parts.py").write_text("def register(mcp, client):\n    @mcp.tool()\n    def f(): ...\n\ndef more(mcp, client):\n    @mcp.tool()\n    def g(): ...\n")
         listed = json.loads(run("list", "--tools", folder, "--json", env=environment()).stdout)
@@ -55,6 +55,39 @@ class Several(unittest.IsolatedAsyncioTestCase):
         self.assertIn("parts.py, line 1: the tools that `register` makes", listed[1]["reason"])
         shown = json.loads(run("show", "main.keep", "--tools", folder, "--json", env=environment()).stdout)
         self.assertEqual((Path(shown["origin"]).name, shown["line"]), ("notes.py", 7))
+
+    async def test_functions_are_called_with_what_they_need(self):
+        for needs in ("mcp==1.30.0", "fastmcp==2.14.7"):
+            with self.subTest(needs):
+                folder = self.given("given", needs)
+                if needs.startswith("fastmcp"):
+                    for path in folder.rglob("*.py"):
+                        path.write_text(path.read_text().replace("mcp.server.fastmcp", "fastmcp"))
+                async with connected(folder) as session:
+                    listed = await session.tools()
+                    self.assertEqual(set(listed), {"given_find_name", "given_add", "top_page"})
+                    self.assertEqual(set(listed["given_find_name"].input_schema["properties"]), {"name"})
+                    self.assertEqual(await session.value("given_find_name", name="Ann"), "of build: Ann")
+                    self.assertEqual(await session.value("given_add", a=2), "of build: Ann, 3", "it is called once, for all of them")
+                    self.assertEqual(await session.value("top_page", number=7), "of the top: 7")
+                self.assertEqual(self.checked(folder), [])
+
+    async def test_a_call_says_what_was_not_made(self):
+        folder = self.given("given", "mcp==1.30.0")
+        tools = folder / "tools" / "__init__.py"
+        tools.write_text(tools.read_text().replace("    Numbers(client)", "    if client is None:\n        Numbers(client)"))
+        client = folder / "client.py"
+        client.write_text(client.read_text().replace("self.name, self.asked", "if name in OFF:\n            raise OSError(name)\n        self.name, self.asked") + "\nOFF = []\n")
+        async with connected(folder) as session:
+            failed = await session.call("given_add", a=2)
+            self.assertEqual(failed.code, "TOOL_ERROR", failed.text)
+            self.assertIn("`build` did not call `Numbers.add_to`", failed.text)
+            self.assertEqual(await session.value("given_find_name", name="Ann"), "of build: Ann")
+            client.write_text(client.read_text().replace("OFF = []", "OFF = ['of build']"))
+            failed = await session.call("given_find_name", name="Ann")
+            self.assertIn("OSError: of build", failed.text)
+            client.write_text(client.read_text().replace("OFF = ['of build']", "OFF = []"))
+            self.assertEqual(await session.value("given_find_name", name="Ann"), "of build: Ann")
 
     async def test_helpers_use_the_server_of_a_neighbour(self):
         folder = self.given("marked", "mcp==1.30.0")

@@ -24,6 +24,7 @@ mod schema;
 mod syntax;
 mod types;
 
+pub use frameworks::{Called, Calls};
 pub use live::{Live, OpenNames};
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
@@ -41,15 +42,16 @@ use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
 use self::frameworks::{
-    CLASS_RULE, INNER_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools,
+    CLASS_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, is_of_server, low_level_tools,
 };
 use self::functions::describe;
 use self::module::Module;
 use self::program::{does_something, program};
-use self::public::public_functions;
+use self::public::{public_functions, waiting_functions};
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
+use crate::discovery::several::{INNER_TOOLS, Waiting};
 use crate::discovery::{Function, Kind, Servers, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, Metadata, is_identifier, nearest_identifier};
 
@@ -179,6 +181,13 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
+/// What the functions of a file call. `None` if it cannot be read.
+pub(in crate::discovery) fn calls_of(path: &Path) -> Option<Calls> {
+    let source = pep723::decode(&bytes_of(path).ok()?).ok()?;
+    let parsed = syntax_tree(&source)?;
+    catch_unwind(|| Calls::of(&Module::read(&source, parsed.suite()), parsed.suite())).ok()
+}
+
 fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
     let mut module = Module::read(source, parsed.suite()).with_live(described);
     if file.kind == Kind::Internal
@@ -194,13 +203,20 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let unserved: Vec<_> = unserved.map(|(name, why)| (module.lines.of_node(name), name.as_str(), why)).collect();
     for (line, name, (why, fix)) in unserved {
         let what = format!("the tools that `{name}` makes when it is called are not served: {why}");
-        module.warn(line, INNER_RULE, what, fix);
+        module.warn(line, INNER_TOOLS, what, fix);
     }
     let public = public_functions(&mut module);
     module.servers.marks |= public.iter().any(|served| served.is_bound);
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     described.extend(low_level_tools(&mut module));
+    for (maker, line, functions) in waiting_functions(&module) {
+        let is_of_server = functions.iter().any(|one| is_of_server(one.function));
+        let functions: Vec<Function> = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
+        if !functions.is_empty() {
+            module.servers.waiting.push(Waiting { maker, line, is_of_server, functions });
+        }
+    }
     file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     let is_program = module.is_program || file.functions.is_empty() || parsed.suite().iter().any(does_something);
@@ -226,7 +242,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         None => {}
     }
     let has_refused =
-        module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_RULE, LOW_LEVEL_RULE].contains(&&*it.rule));
+        module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_TOOLS, LOW_LEVEL_RULE].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
         if let Some(class) = idle_classes(&module).first() {
             let (line, name) = (module.lines.of_node(&class.name), &class.name);

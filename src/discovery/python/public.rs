@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
 use super::frameworks::{
-    Arguments, CLASS_RULE, CommandKind, Methods, Offer, arguments_in, arguments_of, groups_of, methods,
+    Arguments, CLASS_RULE, CommandKind, Maker, Methods, Offer, arguments_in, arguments_of, groups_of, methods,
 };
 use super::module::{Module, name_of};
 use super::roles::is_marked;
@@ -103,24 +103,41 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     let marked = functions
         .into_iter()
         .map(|function| (None, function, module.offers.get(function).copied().unwrap_or_default()));
-    let made = module.offers.makers.iter().flat_map(|maker| maker.served(module));
+    let made = module.offers.makers.iter().filter(|maker| !maker.waits).flat_map(|maker| maker.served(module));
     let made = made.map(|(symbol, function, offer)| (Some(symbol), function, offer));
-    let functions = marked.chain(made).map(|(symbol, function, offer)| {
-        let arguments = match offer.command {
-            Some(CommandKind::Click) => Some(arguments_of(module, function)),
-            _ => match offer.arguments {
-                Arguments::Dictionary(declared) => Some(arguments_in(module, declared)),
-                Arguments::Parameters | Arguments::Class(_) => None,
-            },
-        };
-        let is_run = offer.command == Some(CommandKind::Run);
-        let symbol = symbol.or_else(|| is_run.then(|| format!("typer.run:{}", function.name)));
-        let is_of_typer = offer.command == Some(CommandKind::Typer);
-        let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
-        Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments, groups }
-    });
+    let functions = marked.chain(made).map(|(symbol, function, offer)| a_function(module, symbol, function, offer));
     // Of two tools of one name, the function has it.
     functions.chain(served).filter(|one| !one.offer.is_off).collect()
+}
+
+/// The functions that are tools where something calls what makes them: its name and line, and them.
+pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(String, usize, Vec<Served<'a>>)> {
+    let made = |maker: &Maker<'a>| {
+        let served = maker.served(module).into_iter().filter(|(.., offer)| !offer.is_off);
+        let served = served.map(|(symbol, function, offer)| a_function(module, Some(symbol), function, offer));
+        (maker.name(), module.lines.of_node(&maker.function.name), served.collect())
+    };
+    module.offers.makers.iter().filter(|maker| maker.waits).map(made).collect()
+}
+
+fn a_function<'a>(
+    module: &Module<'a>,
+    symbol: Option<String>,
+    function: &'a StmtFunctionDef,
+    offer: Offer<'a>,
+) -> Served<'a> {
+    let arguments = match offer.command {
+        Some(CommandKind::Click) => Some(arguments_of(module, function)),
+        _ => match offer.arguments {
+            Arguments::Dictionary(declared) => Some(arguments_in(module, declared)),
+            Arguments::Parameters | Arguments::Class(_) => None,
+        },
+    };
+    let is_run = offer.command == Some(CommandKind::Run);
+    let symbol = symbol.or_else(|| is_run.then(|| format!("typer.run:{}", function.name)));
+    let is_of_typer = offer.command == Some(CommandKind::Typer);
+    let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
+    Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments, groups }
 }
 
 fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes: bool) -> Vec<&'a StmtFunctionDef> {

@@ -151,6 +151,23 @@ class Made(ShimTest):
                                "        def f(): ...\n    return server\n", "make")
         self.assertIn("under other conditions", call("f")["error"]["message"])
 
+    def test_one_that_the_file_calls_with_what_it_needs_is_not_called(self):
+        text = ("def register(server, client):\n    @server.tool\n    def f() -> str: return client\nmcp, held = Server(), []\n"
+                "def build():\n    register(mcp, 'c')\n    return mcp\n%s")
+        for calls, symbol, expected in (
+            ("register(mcp, 'top')\n", "made:>register", "top"),
+            ("register(mcp, 'a')\nregister(mcp, 'b')\n", "made:>register", "2 times"),
+            ("", "made:>register", "not called while the file was loaded"),
+            ("", "made:tool.py/build>register", "c"),
+            ("def build(): ...\n", "made:tool.py/build>register", "`build` did not call `register`"),
+            ("def build(): raise KeyError('no key')\n", "made:tool.py/build>register", "no key"),
+        ):
+            with self.subTest(calls + symbol):
+                server = "class Server:\n    held = []\n    def tool(self, f):\n        self.held.append(f)\n        return f\n"
+                worker, _ = self.serving(server + text % calls, "register")
+                answer = worker.call("%s:7:f" % symbol)
+                self.assertIn(expected, str(answer.get("result") or answer["error"]))
+
     def test_a_server_is_not_run(self):
         fake = ("import sys, types\nimport threading\nran = []\nclass FastMCP:\n    def __init__(self): self.held = []\n    def tool(self, f):\n"
                 "        self.held.append(f)\n        return f\n    def run(self): ran.append(self)\n"

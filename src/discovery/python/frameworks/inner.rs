@@ -7,13 +7,12 @@ use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Decorator, Expr, ParameterWithDefault, Stmt, StmtClassDef, StmtFunctionDef};
 
-use super::{MAKERS, Offer, SERVERS, is_maker, offer_of_decorator, read_offer, word_of};
+use super::{MAKERS, NAME, Offer, SERVERS, is_maker, keyword, offer_of_decorator, read_offer, word_of};
 use crate::discovery::python::module::{Binding, Module, name_of};
 use crate::discovery::python::syntax::Depth;
+use crate::discovery::several::MADE;
 use crate::pep723::is_identifier;
 
-/// The rule of `check` about them.
-pub(in crate::discovery::python) const RULE: &str = "inner-tools";
 /// What decorates the handlers of a low-level server.
 const HANDLERS: [&str; 2] = ["list_tools", "call_tool"];
 /// Methods that serve or work, and return when that is over.
@@ -43,34 +42,45 @@ pub(in crate::discovery::python) struct Maker<'a> {
     pub function: &'a StmtFunctionDef,
     /// The class that it is a method of.
     pub class: Option<&'a StmtClassDef>,
-    /// Why its tools are not served.
+    /// Why the worker does not call it, and what to do.
     pub obstacle: Option<Obstacle>,
+    /// Whether that is what it needs: where something else of the file's program calls it, its tools are served.
+    pub waits: bool,
     tools: Vec<&'a StmtFunctionDef>,
 }
 
-/// Why the worker cannot have tools made, and what to do.
+/// Why, and what to do.
 pub(in crate::discovery::python) type Obstacle = (&'static str, &'static str);
 
 const MOVE: &str = "move the functions of the tools to the top level of the file";
-const CALL: &str = "call it at the top level of the file, or move the functions of the tools there";
+const CALL: &str =
+    "call it at the top level of the file or in a function without arguments, or move the functions of the tools there";
+const ARGUMENTS: Obstacle = ("it needs arguments", CALL);
+const MORE: Obstacle = ("the file gives it more arguments than the server", CALL);
+const OF_CLASS: Obstacle = ("its class or the method needs arguments", MOVE);
 const SPLIT: &str =
     "make them in a function that does nothing else, or move the functions of the tools to the top level of the file";
 
 impl<'a> Maker<'a> {
     /// What the worker calls to make them: `create_server`, `Server.register`.
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let class = self.class.map(|class| format!("{}.", class.name)).unwrap_or_default();
         class + &self.function.name
     }
 
-    /// Its tools that are served: what the worker knows each by, and what makes it one.
+    /// Its tools that are served, or are where it is called: what the worker knows each by, and what makes it one.
     pub fn served(&self, module: &Module<'a>) -> Vec<(String, &'a StmtFunctionDef, Offer<'a>)> {
-        let served = self.tools.iter().filter(|tool| self.obstacle.is_none() && is_identifier(&tool.name));
+        let is_there = self.obstacle.is_none() || self.waits;
+        let served = self.tools.iter().filter(|tool| is_there && is_identifier(&tool.name));
         let offer = |tool: &'a StmtFunctionDef| {
             let offer = tool.decorator_list.iter().find_map(|decorator| offer_of(module, decorator))?;
+            // What is called several times gives its tools computed names.
+            if self.waits && tool.decorator_list.iter().any(names_by_computation) {
+                return None;
+            }
             // Two functions of one maker may have one name.
             let line = module.lines.at(tool.range.start().to_usize());
-            Some((format!("made:{}:{line}:{}", self.name(), tool.name), tool, offer))
+            Some((format!("{MADE}{}:{line}:{}", self.name(), tool.name), tool, offer))
         };
         served.filter_map(|tool| offer(tool)).collect()
     }
@@ -87,6 +97,7 @@ pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<
     let uses = Uses::of(module, body);
     for maker in &mut found {
         maker.obstacle = maker.obstacle.or_else(|| obstacle(module, &uses, maker));
+        maker.waits = maker.obstacle.is_some_and(|obstacle| [ARGUMENTS, MORE, OF_CLASS].contains(&obstacle));
     }
     found
 }
@@ -111,7 +122,7 @@ impl<'a> Search<'_, 'a> {
         if self.found.last().is_none_or(|last| !std::ptr::eq(last.function, around)) {
             let class = self.classes.last().copied();
             let obstacle = (self.classes.len() > 1).then_some(("it is a method of a class within another", MOVE));
-            self.found.push(Maker { function: around, class, obstacle, tools: Vec::new() });
+            self.found.push(Maker { function: around, class, obstacle, waits: false, tools: Vec::new() });
         }
         let Some(maker) = self.found.last_mut() else { return };
         if tool.decorator_list.iter().any(|decorator| word(decorator).is_some_and(|word| HANDLERS.contains(&word))) {
@@ -163,6 +174,12 @@ fn offer_of<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Option<Offer<'
     let is_of_server = word(decorator).is_some_and(|word| MAKERS.contains(&word));
     let read = || decorator.expression.as_call_expr().map_or_else(Offer::default, |call| read_offer(module, call));
     offer_of_decorator(module, decorator).or_else(|| is_of_server.then(read))
+}
+
+fn names_by_computation(decorator: &Decorator) -> bool {
+    let Some(call) = decorator.expression.as_call_expr() else { return false };
+    let named = NAME.iter().find_map(|name| keyword(call, name));
+    named.or(call.arguments.args.first()).is_some_and(|name| !name.is_string_literal_expr())
 }
 
 pub(super) fn decorated_by(decorator: &Decorator) -> &Expr {
@@ -219,7 +236,37 @@ impl<'a> Visitor<'a> for Uses<'a> {
 /// Why the worker cannot have these tools made.
 fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) -> Option<Obstacle> {
     let (function, name) = (maker.function, maker.class.map_or(&maker.function.name, |class| &class.name));
-    let is_there = match (maker.class, module.bindings.get(name.as_str())) {
+    if let Some(obstacle) = obstacle_to_name(module, maker.class, function) {
+        return Some(obstacle);
+    }
+    if uses.at_top.contains(name.as_str()) {
+        return None;
+    }
+    if let Some(obstacle) = obstacle_to_call(module, function) {
+        return Some(obstacle);
+    }
+    if function.parameters.kwonlyargs.iter().any(|parameter| parameter.default().is_none()) {
+        return Some(ARGUMENTS);
+    }
+    let required = required_by(function);
+    if let Some(class) = maker.class {
+        let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
+        return (!is_made).then_some(OF_CLASS);
+    }
+    match &required[..] {
+        [] => None,
+        [server] if maker.tools.iter().all(|tool| is_decorated_by(tool, &server.parameter.name)) => {
+            let is_given_more = uses.arguments.get(name.as_str()).is_some_and(|most| *most > 1);
+            is_given_more.then_some(MORE)
+        }
+        _ => Some(ARGUMENTS),
+    }
+}
+
+/// Why a name may not mean this function or method.
+fn obstacle_to_name(module: &Module<'_>, class: Option<&StmtClassDef>, function: &StmtFunctionDef) -> Option<Obstacle> {
+    let name = class.map_or(&function.name, |class| &class.name);
+    let is_there = match (class, module.bindings.get(name.as_str())) {
         (None, Some(Binding::Function(other))) => std::ptr::eq(*other, function),
         (Some(class), Some(Binding::Class(other))) => std::ptr::eq(*other, class),
         _ => false,
@@ -229,37 +276,31 @@ fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) -> Option<O
     }
     let keeps = |decorator: &Decorator| {
         let full = module.outside_name(decorated_by(decorator));
-        maker.class.is_none() && full.is_some_and(|full| KEEPING.contains(&full.as_str()))
+        class.is_none() && full.is_some_and(|full| KEEPING.contains(&full.as_str()))
     };
-    if !function.decorator_list.iter().all(keeps) {
-        return Some(("its decorator may make something else of it", MOVE));
-    }
-    if uses.at_top.contains(name.as_str()) {
-        return None;
-    }
+    let is_kept = function.decorator_list.iter().all(keeps);
+    (!is_kept).then_some(("its decorator may make something else of it", MOVE))
+}
+
+/// Why the worker does not call a function, whatever it needs.
+fn obstacle_to_call(module: &Module<'_>, function: &StmtFunctionDef) -> Option<Obstacle> {
     let own = Own::of(module, &function.body);
     if function.is_async || own.yields {
         return Some(("it is asynchronous, or a generator", MOVE));
     }
-    if own.runs {
-        return Some(("it also runs or starts something", SPLIT));
-    }
-    if function.parameters.kwonlyargs.iter().any(|parameter| parameter.default().is_none()) {
-        return Some(("it needs arguments", CALL));
-    }
-    let required = required_by(function);
-    if let Some(class) = maker.class {
-        let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
-        return (!is_made).then_some(("its class or the method needs arguments", MOVE));
-    }
-    match &required[..] {
-        [] => None,
-        [server] if maker.tools.iter().all(|tool| is_decorated_by(tool, &server.parameter.name)) => {
-            let is_given_more = uses.arguments.get(name.as_str()).is_some_and(|most| *most > 1);
-            is_given_more.then_some(("the file gives it more arguments than the server", CALL))
-        }
-        _ => Some(("it needs arguments", CALL)),
-    }
+    own.runs.then_some(("it also runs or starts something", SPLIT))
+}
+
+/// Whether the worker can call a function of the top level as it is.
+pub(super) fn is_callable(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    required_by(function).is_empty()
+        && obstacle_to_name(module, None, function).is_none()
+        && obstacle_to_call(module, function).is_none()
+}
+
+/// Whether something that its function has or is given makes it a tool: `@mcp.tool`, not `@tool`.
+pub(in crate::discovery::python) fn is_of_server(tool: &StmtFunctionDef) -> bool {
+    tool.decorator_list.iter().any(|decorator| word(decorator).is_some_and(|word| MAKERS.contains(&word)))
 }
 
 /// Whether a decorator is one of this server: `@mcp.tool`.

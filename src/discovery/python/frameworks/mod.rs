@@ -2,6 +2,7 @@
 //! the decorator or call take precedence over the function. Frameworks are recognised by the words that they share, not one by one:
 //! most call their decorator `tool`, and its arguments `name` and `description`.
 
+mod calls;
 mod classes;
 mod commands;
 mod frontmatter;
@@ -18,13 +19,14 @@ use std::collections::HashMap;
 use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 use serde_json::Map;
 
+pub use calls::{Called, Calls};
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
-pub(super) use inner::{Maker, RULE as INNER_RULE};
+pub(super) use inner::{Maker, is_of_server};
 use inner::{decorated_by, makers_of_tools, required_by};
 pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
 pub(super) use servers::servers_of;

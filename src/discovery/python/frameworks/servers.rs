@@ -22,7 +22,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         let name = server.and_then(|attribute| module.outside_name(&attribute.value));
         of.extend(name.filter(|full| !FRAMEWORKS.contains(&super::package(full))));
     }
-    if offers.makers.iter().any(|maker| maker.class.is_none() && given(maker.function)) {
+    if offers.makers.iter().any(|maker| maker.waits || maker.class.is_none() && given(maker.function)) {
         of.insert(".".to_owned());
     }
     let found = Calls::of(module, body);
@@ -32,6 +32,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         marks: offers.are_marked,
         of: of.into_iter().collect(),
         names: module.exports.named(),
+        waiting: Vec::new(),
     }
 }
 

@@ -9,20 +9,31 @@ from ..loading import FRAMEWORKS, NEWLOCALS, Function, Functions, compiled, inne
 def named(module, symbol):
     """The tool of a symbol `beside:PLACE:SYMBOL`, where the place is the neighbour's path from the file's folder."""
     _, place, symbol = symbol.split(":", 2)
-    path = os.path.join(os.path.dirname(module.__file__), place)
-    neighbour = _there(path)
-    if neighbour is not None:
-        return _function(module, neighbour, symbol)
+    there = _there(_path(module, place))
+    if there is not None:
+        return _function(module, there, symbol)
     from .inner import Later
 
     # The file imports it where its server begins to run.
-    return Later(symbol, lambda: _called(_function(module, _imported(module, path, place), symbol), symbol))
+    return Later(symbol, lambda: _called(_function(module, neighbour(module, place), symbol), symbol))
+
+
+def neighbour(module, place):
+    """The module of a file, by its path from the tool file's folder. The tool file is one, too."""
+    path = _path(module, place)
+    if os.path.basename(module.__file__) == place:
+        return module
+    return _there(path) or _imported(module, path, place)
+
+
+def _path(module, place):
+    return os.path.join(os.path.dirname(module.__file__), place)
 
 
 def scope_of(module, place):
     """What names mean in a neighbour; empty if nothing has imported it."""
-    neighbour = _there(os.path.join(os.path.dirname(module.__file__), place))
-    return {} if neighbour is None else neighbour.__dict__
+    there = _there(_path(module, place))
+    return {} if there is None else there.__dict__
 
 
 def _there(path):
@@ -42,23 +53,27 @@ def _imported(module, path, place):
     own = getattr(module, "__package__", None)
     relative = own and os.path.exists(os.path.join(os.path.dirname(module.__file__), "__init__.py"))
     import_module(own + "." + name if relative else name)
-    neighbour = _there(path)
-    if neighbour is None:
+    there = _there(path)
+    if there is None:
         raise ImportError("%s is not what `import %s` finds" % (place, name))
-    return neighbour
+    return there
 
 
-def _function(module, neighbour, symbol):
+def _function(module, there, symbol):
     """`scope` is where names mean something: the file's server counts, too."""
     from . import adapt
     from .methods import named as named_within
 
-    scope = type(module)(neighbour.__name__)
-    scope.__dict__.update({**module.__dict__, **neighbour.__dict__})
-    value = neighbour.__dict__.get(symbol)
+    scope = type(module)(there.__name__)
+    scope.__dict__.update({**module.__dict__, **there.__dict__})
+    if symbol.startswith("made:"):
+        from . import inner
+
+        return inner.named(scope, symbol, module)
+    value = there.__dict__.get(symbol)
     if value is None or isinstance(value, type):
         return named_within(scope, symbol)
-    codes = [code for code in inner_codes(compiled(neighbour.__file__)) if code.co_flags & NEWLOCALS and code.co_name == symbol]
+    codes = [code for code in inner_codes(compiled(there.__file__)) if code.co_flags & NEWLOCALS and code.co_name == symbol]
     found = Functions()
     if callable(value):
         found[symbol] = Function(symbol, value)

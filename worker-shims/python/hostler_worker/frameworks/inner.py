@@ -49,13 +49,17 @@ class Later(Function):
         return invoke(self, self.plan, kwargs)
 
 
-def named(module, symbol):
-    """The tool of a symbol `made:MAKER:LINE:NAME`, where the line is the first of its decorators."""
-    _, maker, line, name = symbol.split(":", 3)
-    return Later(symbol, lambda: _found(module, maker, int(line), name))
+def named(module, symbol, host=None):
+    """The tool of a symbol `made:MAKER:LINE:NAME`, where the line is the first of its decorators, or `made:WAY>MAKER:LINE:NAME`: something
+    calls the maker with what it needs, which is `WAY`, `PLACE/FUNCTION`, or if that is empty the top level of the tool file, `host`."""
+    way, rest = None, symbol.partition(":")[2]
+    if ">" in rest:
+        way, _, rest = rest.rpartition(">")
+    maker, line, name = rest.split(":", 2)
+    return Later(symbol, lambda: _found(module, maker, int(line), name, host or module, way))
 
 
-def _found(module, maker, line, name):
+def _found(module, maker, line, name, host, way):
     from .mcp import current_of, lifespan_of
 
     owner, _, method = maker.partition(".")
@@ -65,16 +69,17 @@ def _found(module, maker, line, name):
     if code is None:
         raise RuntimeError("`%s` is not what the file defines by that name" % maker)
     key = module.__name__, maker
+    by = key if way is None else (host.__name__, way)
     if key not in _functions:
-        if not any(_functions_of(code) for code in codes):
-            _results[key] = _make(module, owner, method, codes)
+        if not any(_functions_of(code) for code in codes) and by not in _results:
+            _results[by] = _make(module, owner, method, codes) if way is None else _by_way(host, way, codes)
         gc.collect()  # without those of earlier makings that nothing holds
         _functions[key] = {code: _functions_of(code) for code in codes}
     functions = _functions[key][code]
     if len(functions) != 1:
-        raise RuntimeError("`%s` has made the tool `%s` %s; call it once" % (maker, name, "several times" if functions else "under other conditions only"))
+        raise RuntimeError(_why_not_one(maker, name, len(functions), way))
     own = module.__name__, state.module_name
-    made = list(_within_reach(_results.get(key, ()), own))
+    made = list(_within_reach(_results.get(by, ()), own))
     value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()), own)]
                   if package_of(type(one)) in FRAMEWORKS and package_of(type(one)) not in _MCP and within(one, [code])), None)
     # Where the server is looked for: its own before those of the file.
@@ -82,6 +87,16 @@ def _found(module, maker, line, name):
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
     call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
     return current_for(call, current_of(scope))
+
+
+def _why_not_one(maker, name, count, way):
+    if count:
+        return "`%s` has made the tool `%s` %d times; call it once" % (maker, name, count)
+    if way is None:
+        return "`%s` makes the tool `%s` under other conditions only; make it under all" % (maker, name)
+    by = way.rpartition("/")[2]
+    missing = "`%s` did not call `%s`" % (by, maker) if by else "`%s` was not called while the file was loaded" % maker
+    return "the tool `%s` was not made: %s, or not so that it makes it" % (name, missing)
 
 
 def _codes_within(code):
@@ -109,14 +124,31 @@ def _within_reach(results, own):
 
 
 def _make(module, owner, method, codes):
-    _stop_at_runs()
-    _own.kept = kept = []
-    try:
+    def make(kept):
         if method:
             kept += _by_method(module, owner, method, codes)
         else:
             given = _required(module, owner)
             kept += [owner(*given), *given]
+
+    return _making_tools(make, codes)
+
+
+def _by_way(host, way, codes):
+    """Calls the function that calls the maker. Where the file does so when it runs, that has happened."""
+    from .beside import neighbour
+
+    place, _, function = way.rpartition("/")
+    if not function:
+        return []
+    return _making_tools(lambda kept: kept.append(neighbour(host, place).__dict__[function]()), codes)
+
+
+def _making_tools(make, codes):
+    _stop_at_runs()
+    _own.kept = kept = []
+    try:
+        make(kept)
     except _Runs:
         pass
     except BaseException:

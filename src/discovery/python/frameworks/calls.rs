@@ -1,0 +1,166 @@
+//! What the functions of a file call, as far as its names tell: the way from a server's program to the functions that give it tools.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
+
+use super::inner::is_callable;
+use crate::discovery::is_standard;
+use crate::discovery::python::module::{Binding, Module, Named, name_of};
+use crate::discovery::python::reach::is_main_guard;
+use crate::discovery::python::syntax::Depth;
+
+/// What the functions of a file call.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// By `create_server`, `Server.register`; the top level is the empty name. Functions within functions count as the outermost.
+    pub by: BTreeMap<String, BTreeSet<Called>>,
+    /// The functions that the worker can call as they are, in the order of their lines.
+    pub callable: Vec<String>,
+}
+
+/// What is called.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Called {
+    /// A function or class of the file.
+    Own(String),
+    /// Something of another module, dotted.
+    Outside(String),
+    /// A method of something.
+    Method(String),
+}
+
+impl Calls {
+    pub(in crate::discovery::python) fn of<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Self {
+        let owner = String::new();
+        let mut search = Search {
+            module,
+            class: None,
+            owner,
+            imports: HashMap::new(),
+            depth: Depth::default(),
+            found: Self::default(),
+        };
+        search.visit_body(body);
+        let functions = module.functions().into_iter().filter(|function| is_callable(module, function));
+        search.found.callable = functions.map(|function| function.name.to_string()).collect();
+        search.found
+    }
+}
+
+struct Search<'m, 'a> {
+    module: &'m Module<'a>,
+    /// The class around what is visited, within no function.
+    class: Option<&'a str>,
+    owner: String,
+    /// What the function around imports.
+    imports: HashMap<&'a str, String>,
+    depth: Depth,
+    found: Calls,
+}
+
+impl<'a> Search<'_, 'a> {
+    fn function(&mut self, function: &'a StmtFunctionDef) {
+        if !self.owner.is_empty() {
+            return visitor::walk_body(self, &function.body);
+        }
+        let class = self.class.map(|class| format!("{class}.")).unwrap_or_default();
+        self.owner = class + &function.name;
+        self.found.by.entry(self.owner.clone()).or_default();
+        self.visit_body(&function.body);
+        self.owner.clear();
+        self.imports.clear();
+    }
+
+    fn class(&mut self, class: &'a StmtClassDef) {
+        let around = self.class.replace(&class.name);
+        self.visit_body(&class.body);
+        self.class = around;
+    }
+
+    /// Without what only runs where the file is the program.
+    fn branch(&mut self, branch: &'a StmtIf) {
+        self.visit_expr(&branch.test);
+        if !is_main_guard(&branch.test) {
+            self.visit_body(&branch.body);
+        }
+        for clause in &branch.elif_else_clauses {
+            clause.test.iter().for_each(|test| self.visit_expr(test));
+            self.visit_body(&clause.body);
+        }
+    }
+
+    fn import(&mut self, from: Option<&str>, names: &'a [Alias]) {
+        for alias in names.iter().filter(|_| !self.owner.is_empty()) {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            let full = from.map_or_else(|| alias.name.to_string(), |from| format!("{from}.{}", alias.name));
+            self.imports.insert(name, full);
+        }
+    }
+
+    fn called(&self, called: &Expr) -> Option<Called> {
+        if let Some(full) = self.imported_here(called) {
+            return Some(Called::Outside(full));
+        }
+        if let Some(name) = name_of(called)
+            && let Some(Binding::Function(_) | Binding::Class(_)) = self.module.bindings.get(name)
+        {
+            return Some(Called::Own(name.to_owned()));
+        }
+        match self.module.resolve(called) {
+            Named::Outside(full) => {
+                let stars = !self.module.star_imports.is_empty();
+                let full = match full.strip_prefix("builtins.") {
+                    Some(name) if stars => format!("*.{name}"),
+                    Some(_) => return method_of(called),
+                    None => full,
+                };
+                let is_foreign = is_standard(full.split('.').next().unwrap_or_default());
+                (!is_foreign).then_some(Called::Outside(full))
+            }
+            Named::Class(_) | Named::Value { .. } | Named::Nothing => method_of(called),
+        }
+    }
+
+    /// The full name of something that the function around imports.
+    fn imported_here(&self, called: &Expr) -> Option<String> {
+        match called.as_attribute_expr() {
+            Some(attribute) => Some(format!("{}.{}", self.imports.get(name_of(&attribute.value)?)?, attribute.attr)),
+            None => self.imports.get(name_of(called)?).cloned(),
+        }
+    }
+}
+
+fn method_of(called: &Expr) -> Option<Called> {
+    Some(Called::Method(called.as_attribute_expr()?.attr.to_string()))
+}
+
+impl<'a> Visitor<'a> for Search<'_, 'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::FunctionDef(function) => self.function(function),
+            Stmt::ClassDef(class) if self.owner.is_empty() => self.class(class),
+            Stmt::If(branch) => self.branch(branch),
+            Stmt::Import(import) => self.import(None, &import.names),
+            Stmt::ImportFrom(import) => {
+                let module = import.module.as_ref().map_or("", |module| module.as_str());
+                let from = ".".repeat(import.level.min(16) as usize) + module;
+                self.import(Some(&from), &import.names);
+            }
+            _ => visitor::walk_stmt(self, statement),
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression
+            && let Some(called) = self.called(&call.func)
+        {
+            self.found.by.entry(self.owner.clone()).or_default().insert(called);
+        }
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
+    }
+}
