@@ -14,6 +14,8 @@ use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, is_well_known, oldest
 use crate::registry::{FileEntry, Registry, Tool};
 use crate::secrets::why_missing;
 
+use super::variables::said_to_miss;
+
 /// Completes the fault of a call.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
     let entry = &tool.entry;
@@ -37,6 +39,7 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             (Code::StartupFailed | Code::ToolCrashed, None) if may_be_the_launchers(fault, entry) => {
                 Some(format!("Its launcher may be the reason ({})", entry.settings.launcher.origin))
             }
+            (_, None) if let Some(name) = said_to_miss(fault, entry) => Some(missing_variable(&name, entry)),
             (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
             _ => None,
         };

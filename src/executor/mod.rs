@@ -11,6 +11,7 @@ mod one_shot;
 mod pooled;
 mod seat;
 mod store;
+mod variables;
 mod admission;
 mod walls;
 

@@ -93,6 +93,8 @@ pub fn oversized_fault(tool: &str, bytes: usize) -> Fault {
     Fault::new(Code::InvalidOutput, message)
 }
 
+/// Characters of a line that a message shows.
+const LONGEST_LINE: usize = 500;
 /// How long an interpreter that did not become ready may take to print its stack.
 const STACK_LOOK: Duration = Duration::from_millis(20);
 const STACK_LOOKS: u32 = 15;
@@ -112,7 +114,12 @@ impl Handshake {
             stderr: self.tail.lock().text(),
             ..Details::default()
         };
-        self.fault(&format!("{}{place}", error.message), details)
+        // A file that ends the process has said why.
+        let has_said = details.exception.as_deref() == Some("SystemExit");
+        let said = details.stderr.as_deref().filter(|_| has_said).and_then(last_word);
+        let said =
+            said.map(|line| format!("; last line of output: {}", line.chars().take(LONGEST_LINE).collect::<String>()));
+        self.fault(&format!("{}{place}{}", error.message, said.unwrap_or_default()), details)
     }
 
     pub(super) async fn death_fault(mut self, stderr: JoinHandle<()>) -> Fault {

@@ -285,6 +285,7 @@ FILES = {
     "raises": HEADER + "raise RuntimeError('no coal')\n" + BODY,
     "nonlocal_of_nobody": HEADER + BODY + "def other():\n    nonlocal x\n",
     "exits": HEADER + "import sys\nsys.exit(4)\n" + BODY,
+    "exits_without": HEADER + "import os, sys\nif not os.getenv('COAL_URL'):\n    print('COAL_URL is required')\n    sys.exit(1)\n" + BODY,
     "crashes": HEADER + "import os\nos._exit(3)\n" + BODY,
 }
 
@@ -482,6 +483,10 @@ class Files(unittest.IsolatedAsyncioTestCase):
             ("dotted", HEADER + "from . import other\n" + BODY, "STARTUP_FAILED", ["cannot import name 'other' from the folder of the file", "line 5"]),
             ("beside", HEADER + "from .other import x\n" + BODY, "STARTUP_FAILED", ["No module named '.other'", "line 5"]),
             ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked, while it was imported, to exit with status 4", "move it into a function", "line 6"]),
+            ("keyless", HEADER + "import os, sys\nif not os.environ.get('COAL_URL'):\n    print('COAL_URL is required', file=sys.stderr)\n    sys.exit(1)\n" + BODY,
+             "STARTUP_FAILED", ["line 8", "last line of output: COAL_URL is required", "`pass_env = [\"COAL_URL\"]` under [tool.keyless]"]),
+            ("unset", HEADER + "import os\nif not os.getenv('COAL_KEY'):\n    raise ValueError('set COAL_KEY or NO_KEY')\n" + BODY,
+             "STARTUP_FAILED", ["set COAL_KEY", "`pass_env = [\"COAL_KEY\"]` under [tool.unset]"]),
             ("slow", HEADER + "import time\n\ntime.sleep(600)\n" + BODY, "STARTUP_FAILED",
              ["not ready within 1s", "slow.py:7", "`startup_timeout`"]),
         ], config='[tool]\nstartup_timeout = "1s"\n')
