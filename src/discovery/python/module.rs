@@ -267,6 +267,7 @@ impl<'a> Module<'a> {
         match self.bindings.get(name) {
             Some(Binding::Function(_)) => drop(self.wrapped.insert(name)),
             None => drop(self.bindings.insert(name, binding)),
+            Some(before) if is_same_server(before, &binding) => {}
             Some(_) => drop(self.bindings.insert(name, Binding::Unknown)),
         }
     }
@@ -324,6 +325,15 @@ pub fn docstring_of(body: &[Stmt]) -> Option<&str> {
 
 pub(super) fn name_of(expression: &Expr) -> Option<&str> {
     expression.as_name_expr().map(|name| name.id.as_str())
+}
+
+/// Both branches of an `if` may make the server: `mcp = FastMCP("x", auth=auth)`, `mcp = FastMCP("x")`.
+fn is_same_server(before: &Binding<'_>, after: &Binding<'_>) -> bool {
+    let class = |binding: &Binding<'_>| match binding {
+        Binding::Value(Expr::Call(call)) => dotted(&call.func),
+        _ => None,
+    };
+    class(before).is_some_and(|name| makes_tools(&name) && class(after) == Some(name))
 }
 
 /// `X: TypeAlias = …`

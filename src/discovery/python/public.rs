@@ -95,7 +95,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
     let Methods { served, refused, exported } = methods(module, exported.as_deref());
-    let has_classes = !served.is_empty();
+    let has_classes = !served.is_empty() || !refused.is_empty();
     for (line, Diagnosis { what, fix }) in refused {
         module.warn(line, CLASS_RULE, what, &fix);
     }
@@ -152,7 +152,7 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         None if module.offers.are_marked || module.servers.makes || has_classes => Vec::new(),
         None => {
             let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
-            functions.into_iter().filter(|function| !is_private(&function.name)).collect()
+            functions.into_iter().filter(|function| !is_private(&function.name) && !is_hook(function)).collect()
         }
         Some(mut names) => {
             names.retain(|(name, _)| !served_otherwise.contains(name));
@@ -176,6 +176,34 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
     callable
 }
 
+/// What frameworks call at their own moments: `@agent.system_prompt`, `@app.exception_handler(ValueError)`.
+const HOOKS: [&str; 17] = [
+    "system_prompt",
+    "instructions",
+    "output_validator",
+    "result_validator",
+    "exception_handler",
+    "errorhandler",
+    "on_event",
+    "on_startup",
+    "on_shutdown",
+    "middleware",
+    "before_request",
+    "after_request",
+    "teardown_request",
+    "before_serving",
+    "after_serving",
+    "listens_for",
+    "fixture",
+];
+
+fn is_hook(function: &StmtFunctionDef) -> bool {
+    function.decorator_list.iter().any(|decorator| {
+        let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
+        called.as_attribute_expr().is_some_and(|attribute| HOOKS.contains(&attribute.attr.as_str()))
+    })
+}
+
 fn listed<'a>(
     module: &mut Module<'a>,
     functions: &[&'a StmtFunctionDef],
@@ -183,7 +211,9 @@ fn listed<'a>(
 ) -> Vec<&'a StmtFunctionDef> {
     for (name, line) in names {
         let is_function = functions.iter().any(|function| function.name.as_str() == *name);
-        if !is_function {
+        // `__all__ = ["mcp", "search"]`
+        let is_beside_tools = module.offers.are_marked && module.bindings.contains_key(name);
+        if !is_function && !is_beside_tools {
             let what = format!("`__all__` names `{name}`, which is not a function of this file");
             module.warn(*line, "exports", what, "define it or remove it");
         }

@@ -21,6 +21,9 @@ fn makers_that_need_a_server_at_most_are_called() {
         (format!("def register(mcp: FastMCP, debug=False):\n    {tool}"), "made:register:f"),
         (format!("def register(mcp, client):\n    {tool}register(FastMCP('x'), connect())\n"), "made:register:f"),
         (format!("def main():\n    mcp = FastMCP('x')\n    {tool}    mcp.run()\n"), "made:main:f"),
+        (format!("import asyncio\ndef main():\n    mcp = FastMCP('x')\n    {tool}    asyncio.run(mcp.run_async())\n"), "made:main:f"),
+        (format!("def new(): ...\ndef main():\n    mcp = new()\n    {tool}    mcp.run()\n"), "made:main:f"),
+        (format!("def main():\n    from own import a\n    mcp = own.create_mcp(a)\n    {tool}    mcp.run()\n"), "made:main:f"),
         (
             "class S:\n    def __init__(self, name='x'):\n        self.set()\n    def set(self):\n        @self.mcp.tool\n        \
              def f(a: int) -> int:\n            'Says.'\n"
@@ -57,7 +60,8 @@ fn makers_that_need_more_are_reported() {
         (format!("def register(client):\n    {tool}"), "register"),
         (format!("async def make():\n    {tool}"), "make"),
         (format!("def make():\n    {tool}    yield mcp\n"), "make"),
-        (format!("def main():\n    mcp = FastMCP()\n    {tool}    asyncio.run(mcp.run_async())\n"), "main"),
+        (format!("def main():\n    mcp = FastMCP()\n    {tool}    asyncio.run(serve(mcp.run_async))\n"), "main"),
+        (format!("def main():\n    {tool}    loop = uvicorn.Server()\n    loop.run()\n"), "main"),
         (format!("def main():\n    {tool}    other.run()\n"), "main"),
         (format!("def make():\n    {tool}del make\n"), "make"),
         ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n".to_owned(), "serve"),

@@ -11,6 +11,7 @@ mod hints;
 mod live;
 mod several;
 mod made;
+mod offers;
 mod results;
 mod roles;
 mod servers;

@@ -168,6 +168,14 @@ class Made(ShimTest):
                 answer = worker.call("%s:7:f" % symbol)
                 self.assertIn(expected, str(answer.get("result") or answer["error"]))
 
+    def test_a_server_that_a_loop_runs_is_not_run(self):
+        fake = ("import sys, types\nimport asyncio\nran = []\nclass FastMCP:\n    def __init__(self): self.held = []\n    def tool(self, f):\n"
+                "        self.held.append(f)\n        return f\n    async def run_async(self): ran.append(self)\n"
+                "FastMCP.__module__ = 'fastmcp'\nsys.modules['fastmcp'] = types.SimpleNamespace(FastMCP=FastMCP)\n"
+                "def main():\n    mcp = FastMCP()\n    @mcp.tool\n    def f() -> int: return len(ran)\n    asyncio.run(mcp.run_async())\n")
+        _, call = self.serving(fake, "main")
+        self.assertEqual(call("f")["result"], 0)
+
     def test_a_server_is_not_run(self):
         fake = ("import sys, types\nimport threading\nran = []\nclass FastMCP:\n    def __init__(self): self.held = []\n    def tool(self, f):\n"
                 "        self.held.append(f)\n        return f\n    def run(self): ran.append(self)\n"

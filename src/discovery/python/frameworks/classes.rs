@@ -236,6 +236,9 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         Kind::Registered => registered(&methods),
         _ => Vec::new(),
     };
+    // Open WebUI offers these, too.
+    let is_private_toolset =
+        kind == Kind::Methods && is_of_open_webui(module, class) && !methods.iter().any(|it| is_public(it));
     for method in methods.iter().filter(|method| !is_property(method)) {
         if served.len() >= MOST_METHODS {
             return;
@@ -244,6 +247,7 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         let is_tool = match kind {
             Kind::Decorated => offer.is_some(),
             Kind::Registered if !registered.is_empty() => registered.contains(&method.name.as_str()) || offer.is_some(),
+            _ if is_private_toolset => !method.name.starts_with("__"),
             _ => is_public(method) || offer.is_some(),
         };
         if is_tool {

@@ -5,9 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Decorator, Expr, ParameterWithDefault, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ExprCall, ParameterWithDefault, Stmt, StmtClassDef, StmtFunctionDef};
 
-use super::{MAKERS, NAME, Offer, SERVERS, is_maker, keyword, offer_of_decorator, read_offer, word_of};
+use super::{
+    MAKERS, NAME, Offer, SERVERS, function_named, is_maker, keyword, last_name, offer_of_decorator, package,
+    read_offer, word_of,
+};
+use crate::discovery::is_standard;
 use crate::discovery::python::module::{Binding, Module, name_of};
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::several::MADE;
@@ -32,6 +36,9 @@ const RUNS: [&str; 14] = [
     "launch",
     "invoke",
 ];
+
+/// Functions that run what another one has made.
+const LOOPS: [&str; 2] = ["asyncio.run", "anyio.run"];
 
 /// Decorators that keep the function.
 const KEEPING: [&str; 4] = ["cache", "lru_cache", "functools.cache", "functools.lru_cache"];
@@ -339,13 +346,13 @@ impl<'m, 'a> Own<'m, 'a> {
         let mut servers: HashSet<&str> = HashSet::new();
         for statement in body {
             if let Some(assign) = statement.as_assign_stmt()
-                && let Some(class) = assign.value.as_call_expr().and_then(|call| word_of(module, &call.func))
-                && SERVERS.contains(&class.as_str())
+                && assign.value.as_call_expr().is_some_and(|call| makes_server(module, &call.func))
             {
                 servers.extend(assign.targets.iter().filter_map(name_of));
             }
             let call = statement.as_expr_stmt().and_then(|it| it.value.as_call_expr());
-            let is_own_run = call.and_then(|call| call.func.as_attribute_expr()).is_some_and(|method| {
+            let method = call.and_then(|call| within_loop(module, call).func.as_attribute_expr());
+            let is_own_run = method.is_some_and(|method| {
                 RUNS.contains(&method.attr.as_str())
                     && name_of(&method.value).is_some_and(|name| servers.contains(name))
             });
@@ -355,6 +362,28 @@ impl<'m, 'a> Own<'m, 'a> {
         }
         own
     }
+}
+
+/// `FastMCP`, a function of the file, or one of another module with such a name: `create_server`.
+fn makes_server(module: &Module<'_>, called: &Expr) -> bool {
+    if function_named(module, called).is_some() {
+        return true;
+    }
+    let names_one = |word: &str| ["server", "mcp"].iter().any(|part| word.contains(part));
+    let is_other = |full: &str| {
+        let word = last_name(full);
+        // What is imported within a function is none of Python's own names.
+        let is_standard = package(full) != "builtins" && is_standard(package(full));
+        word.starts_with(|c: char| c.is_ascii_lowercase()) && names_one(word) && !is_standard
+    };
+    word_of(module, called).is_some_and(|class| SERVERS.contains(&class.as_str()))
+        || module.outside_name(called).is_some_and(|full| is_other(&full))
+}
+
+/// `mcp.run_async()` of `asyncio.run(mcp.run_async())`
+fn within_loop<'e>(module: &Module<'_>, call: &'e ExprCall) -> &'e ExprCall {
+    let is_loop = || module.outside_name(&call.func).is_some_and(|full| LOOPS.contains(&full.as_str()));
+    call.arguments.args.first().and_then(Expr::as_call_expr).filter(|_| is_loop()).unwrap_or(call)
 }
 
 impl<'a> Visitor<'a> for Own<'_, '_> {

@@ -253,11 +253,28 @@ class _Request:
     def __init__(self, context):
         self._context = context
         self.request_id, self.session = context.request_id, context.session
-        self.meta = SimpleNamespace(progressToken=context.request_id)
+        self.meta = _Meta(context.request_id)
 
     @property
     def lifespan_context(self):
         return self._context.lifespan_context
+
+
+class _Meta:
+    """What a client may have added to its request: nothing but where progress goes."""
+
+    model_extra = None
+
+    def __init__(self, token):
+        self.progressToken = self.progress_token = token
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+    def model_dump(self, **_):
+        return {"progressToken": self.progressToken}
 
 
 class _Session:

@@ -1,0 +1,51 @@
+//! What beside the tools of a framework's file is none.
+
+use super::{file, names};
+
+#[test]
+fn what_frameworks_call_at_their_own_moments_is_no_tool() {
+    for hook in [
+        "from pydantic_ai import Agent\nagent = Agent('x')\n@agent.system_prompt\n",
+        "from pydantic_ai import Agent\nagent = Agent('x')\n@agent.output_validator()\nasync ",
+        "from fastapi import FastAPI\napp = FastAPI()\n@app.exception_handler(ValueError)\n",
+        "import pytest\n@pytest.fixture\n",
+    ] {
+        let found = file(&format!("{hook}def hook(ctx): ...\ndef ask(text: str): ...\n"));
+        assert_eq!(names(&found), ["ask"], "{hook}");
+    }
+    let route = file("from fastapi import FastAPI\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n");
+    assert_eq!(names(&route), ["x"]);
+}
+
+#[test]
+fn functions_beside_classes_of_tools_are_none() {
+    let needs = "from langchain_core.tools import BaseTool\nclass Search(BaseTool):\n    def __init__(self, key): ...\n    def _run(self, q: str): ...\n\
+                 def helper(): ...\n";
+    let found = file(needs);
+    assert_eq!(names(&found), [""; 0]);
+    assert_eq!(found.warnings.iter().map(|it| &*it.rule).collect::<Vec<_>>(), ["class"]);
+    let private = "\"\"\"\ntitle: Search\nauthor: A\n\"\"\"\nclass Tools:\n    def __init__(self): ...\n    async def _run(self, q: str): ...\n\
+                   def helper(): ...\n";
+    assert_eq!(names(&file(private)), ["_run"]);
+    let public = private.replace("def helper", "    def run(self): ...\ndef helper");
+    assert_eq!(names(&file(&public)), ["run"]);
+}
+
+#[test]
+fn a_server_may_be_made_in_two_branches() {
+    let text = "from mcp.server.fastmcp import FastMCP\nif AUTH:\n    mcp = FastMCP('x', auth=AUTH)\nelse:\n    mcp = FastMCP('x')\n\
+                @mcp.tool()\ndef f(): ...\n@mcp.prompt()\ndef p(): ...\n@mcp.resource('a://b')\ndef r(): ...\n";
+    let found = file(text);
+    let roles: Vec<_> = found.functions.iter().map(|it| (it.name.as_str(), it.role.is_tool())).collect();
+    assert_eq!(roles, [("f", true), ("p", false), ("r", false)]);
+}
+
+#[test]
+fn a_server_that_all_names_is_no_mistake() {
+    let text = "import tools\nfrom mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool()\ndef f(): ...\n__all__ = ['mcp', 'tools']\n";
+    let found = file(text);
+    assert_eq!(names(&found), ["f"]);
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    let absent = file(&text.replace("'tools'", "'tolls'"));
+    assert_eq!(absent.warnings.iter().map(|it| &*it.rule).collect::<Vec<_>>(), ["exports"]);
+}
