@@ -112,7 +112,7 @@ class Made(ShimTest):
         _, call = self.serving(text + "register(kept, 3)\n", "register")
         self.assertEqual(call("times", {"a": 2})["result"], 6)
         _, call = self.serving(text + "register(kept, 3)\nregister(kept, 4)\n", "register")
-        self.assertIn("several times", call("times", {"a": 2})["error"]["message"])
+        self.assertIn("2 times", call("times", {"a": 2})["error"]["message"])
 
     def test_one_that_another_maker_calls_again_keeps_its_tools(self):
         text = ("made = 0\ndef register(mcp):\n    global made\n    made += 1\n    own = made\n    @mcp.tool\n    def one() -> int: return own\n"
