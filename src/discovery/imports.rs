@@ -14,7 +14,10 @@ use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
 /// Removes helpers from the list and adds them to the files that they belong to.
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
     let (mut neighbours, mut folders) = (Neighbours::of(&files, read), Folders::default());
-    let stand_alone = neighbours.that_stand_alone(&files);
+    let mut stand_alone = neighbours.that_stand_alone(&files);
+    for path in neighbours.attached_by(&files) {
+        stand_alone.remove(&path);
+    }
     let may_help: HashSet<&Path> = files
         .iter()
         .filter(|file| file.kind == Kind::Internal && !stand_alone.contains(&file.path))
@@ -41,7 +44,7 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     // One that only waits for what its functions need may be given it by another tool file.
     let waiting: HashMap<PathBuf, ToolFile> =
         listed.iter().filter(|file| file.only_waits()).map(|file| (file.path.clone(), file.clone())).collect();
-    neighbours.serving.extend(apart.into_iter().filter(has_servers).map(|file| (file.path.clone(), file)));
+    neighbours.serving.extend(apart.into_iter().map(|file| (file.path.clone(), file)));
     neighbours.serving.extend(waiting);
     let offering: HashSet<PathBuf> =
         listed.iter().filter(|file| file.servers.marks).map(|file| file.path.clone()).collect();
@@ -105,10 +108,6 @@ fn uses_first_sdk(file: &ToolFile) -> bool {
     (imports("mcp.server.fastmcp") || is_low_level) && !imports("mcp.server.mcpserver")
 }
 
-fn has_servers(file: &ToolFile) -> bool {
-    file.servers.makes || file.servers.marks
-}
-
 /// The neighbouring files that a file imports, directly or through one another.
 pub fn neighbours_of(path: &Path) -> Vec<PathBuf> {
     let files = [read_file(path)];
@@ -122,7 +121,7 @@ struct Neighbours<R> {
     known: HashMap<PathBuf, Vec<PathBuf>>,
     /// The files without a header that import packages.
     elsewhere: HashSet<PathBuf>,
-    /// Files below the tools folders that servers of frameworks are made or used in.
+    /// Files that are no tool files, and those that wait for what another one gives them.
     serving: HashMap<PathBuf, ToolFile>,
     /// The files that are written for the first version of the MCP SDK.
     of_first_sdk: HashSet<PathBuf>,
@@ -157,9 +156,7 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
                 &HashSet::new(),
                 path.ancestors().skip(2).find(|above| self.roots.contains(*above)),
             );
-            if has_servers(&file) {
-                self.serving.insert(path.to_owned(), file);
-            }
+            self.serving.insert(path.to_owned(), file);
             imported
         };
         self.known.entry(path.to_owned()).or_insert_with(read)
@@ -178,6 +175,17 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             }
         }
         reached
+    }
+
+    /// The files whose commands are part of the program of another one.
+    fn attached_by(&mut self, files: &[ToolFile]) -> HashSet<PathBuf> {
+        let mut found = HashSet::new();
+        for file in files.iter().filter(|file| !file.servers.program.attached.is_empty()) {
+            let helpers = self.reachable(&file.path, |_| true);
+            let is_attached = |path: &PathBuf| file.servers.program.attached.iter().any(|one| one.is_of(path));
+            found.extend(helpers.into_iter().filter(is_attached));
+        }
+        found
     }
 
     fn is_for_first_sdk(&self, file: &ToolFile) -> bool {

@@ -10,6 +10,7 @@ mod hints;
 mod imports;
 mod json_schema;
 mod needs;
+mod programs;
 mod python;
 mod reached;
 mod reader;
@@ -39,6 +40,7 @@ pub use imports::{
     did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,
 };
 pub use json_schema::JsonSchema;
+pub use programs::{Attached, Group, Program};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 #[cfg(test)]

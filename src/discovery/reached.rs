@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::programs::module_of;
 use super::python::{Called, Calls, calls_of};
 
 /// How a function is reached.
@@ -90,7 +91,7 @@ impl Reached {
                 let module = module.rsplit('.').next().unwrap_or_default();
                 let others = || (0..self.files.len()).filter(|other| *other != file);
                 let of_module: Vec<Node> = others()
-                    .filter(|other| self.module(*other) == module)
+                    .filter(|other| module_of(&self.files[*other].0) == module)
                     .flat_map(|other| within(other, name))
                     .collect();
                 // A package may import it from another module, by its name.
@@ -105,13 +106,5 @@ impl Reached {
                 self.files.iter().enumerate().flat_map(of_file).collect()
             }
         }
-    }
-
-    /// The last name of a file's module: `tools` of `tools/__init__.py`.
-    fn module(&self, file: usize) -> &str {
-        let path = &self.files[file].0;
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let folder = || path.parent()?.file_name()?.to_str();
-        if stem == "__init__" { folder().unwrap_or_default() } else { stem }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::python::{Live, read_bytes_with};
 use super::reached::{Reached, Way};
-use super::{Function, OpenNames, ToolFile, Warning};
+use super::{Function, OpenNames, Program, ToolFile, Warning};
 use crate::config::origin::Diagnosis;
 
 /// What a file says about the servers and toolkits of frameworks.
@@ -24,6 +24,9 @@ pub struct Servers {
     pub runs: bool,
     /// What its `__all__` names.
     pub names: Option<Vec<String>>,
+    /// Its commands of click and typer.
+    #[serde(default, skip_serializing_if = "Program::is_empty")]
+    pub program: Program,
     /// Tools that its functions make where they are given what they need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
@@ -59,6 +62,9 @@ impl ToolFile {
         let mut own: Vec<Cow<'_, ToolFile>> =
             self.helpers.iter().filter_map(|path| helpers.get(path)).map(Cow::Borrowed).collect();
         let calls = self.call_makers(&mut own);
+        if self.attach_commands(&own.iter().map(|helper| &**helper).collect::<Vec<_>>()) {
+            self.warnings.retain(|warning| warning.rule != NO_TOOLS);
+        }
         let Servers { makes, marks, runs, .. } = self.servers;
         let is_host =
             calls || makes || marks || self.functions.is_empty() || runs && own.iter().any(|it| it.servers.makes);
@@ -158,7 +164,8 @@ impl ToolFile {
             let waiting = among.servers.waiting.iter().flat_map(|waiting| &waiting.functions);
             let mut all = among.functions.iter().chain(waiting);
             let found = all.find(|it| it.symbol() == symbol && it.line == function.line)?.clone();
-            Some(Function { symbol: function.symbol.clone(), defined_in: function.defined_in.clone(), ..found })
+            let Function { name, symbol, defined_in, .. } = function.clone();
+            Some(Function { name, symbol, defined_in, ..found })
         };
         self.functions.iter().map(again).collect()
     }
@@ -197,13 +204,13 @@ impl ToolFile {
 }
 
 /// What the worker knows a file by: its path from the folder of the tool file. `None` outside it, or with a colon, which would end it.
-fn place_within(file: &Path, helper: &Path) -> Option<String> {
+pub(super) fn place_within(file: &Path, helper: &Path) -> Option<String> {
     let inside = helper.strip_prefix(file.parent()?).ok()?.to_string_lossy();
     (!inside.starts_with("..") && !inside.contains(':')).then(|| inside.into_owned())
 }
 
 impl Function {
-    fn of_helper(&self, path: &Path, place: &str) -> Self {
+    pub(super) fn of_helper(&self, path: &Path, place: &str) -> Self {
         let symbol = Some(format!("{BESIDE}{place}:{}", self.symbol()));
         Self { symbol, defined_in: Some(path.into()), ..self.clone() }
     }

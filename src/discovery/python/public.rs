@@ -150,6 +150,7 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
     let mut public: Vec<_> = match module.exports.names.clone() {
         // Marked functions are the only tools of their file, and a server has no others.
         None if module.offers.are_marked || module.servers.makes || has_classes => Vec::new(),
+        None if !module.servers.program.groups.is_empty() => Vec::new(),
         None => {
             let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
             functions.into_iter().filter(|function| !is_private(&function.name) && !is_hook(function)).collect()

@@ -12,6 +12,7 @@ mod live;
 mod several;
 mod made;
 mod offers;
+mod programs;
 mod results;
 mod roles;
 mod servers;

@@ -34,21 +34,24 @@ pub(in crate::discovery::python) fn words_before(module: &Module<'_>, command: &
     owners.into_iter().rev().filter_map(|owner| name_of(module, owner)).collect()
 }
 
-fn owners_of<'a>(module: &Module<'a>, command: &StmtFunctionDef) -> Vec<Owner<'a>> {
-    let mut owners = Vec::new();
-    let mut above = owner_of_function(module, command);
-    while let Some(owner) = above.filter(|_| owners.len() < DEEPEST) {
-        owners.push(owner);
-        above = match owner {
-            Owner::Group(group) => owner_of_function(module, group),
-            Owner::Application(name) => owner_by_call(module, "add_typer", name),
-        };
-    }
+pub(super) fn owners_of<'a>(module: &Module<'a>, command: &StmtFunctionDef) -> Vec<Owner<'a>> {
+    let Some(owner) = owner_of_function(module, command) else { return Vec::new() };
+    let mut owners = vec![owner];
+    owners.extend(owners_above(module, owner));
     owners
 }
 
+/// The groups above a group, from the inner to the outer.
+pub(super) fn owners_above<'a>(module: &Module<'a>, owner: Owner<'a>) -> Vec<Owner<'a>> {
+    let above = |owner: &Owner<'a>| match *owner {
+        Owner::Group(group) => owner_of_function(module, group),
+        Owner::Application(name) => owner_by_call(module, "add_typer", name),
+    };
+    std::iter::successors(above(&owner), above).take(DEEPEST).collect()
+}
+
 /// What a group is called on a command line. A typer application without a name adds its commands to the one above.
-fn name_of(module: &Module<'_>, owner: Owner<'_>) -> Option<String> {
+pub(super) fn name_of(module: &Module<'_>, owner: Owner<'_>) -> Option<String> {
     match owner {
         Owner::Group(group) => {
             let name = group.decorator_list.iter().find_map(|decorator| {
@@ -68,7 +71,7 @@ fn name_of(module: &Module<'_>, owner: Owner<'_>) -> Option<String> {
 
 /// What a command or a group belongs to.
 #[derive(Clone, Copy)]
-enum Owner<'a> {
+pub(super) enum Owner<'a> {
     /// A function that click makes a group.
     Group(&'a StmtFunctionDef),
     /// The name of an application of typer.
@@ -127,7 +130,7 @@ fn call_with<'a>(module: &Module<'a>, word: &str, name: &str) -> Option<&'a Expr
     index(module).calls.get(&(word, name)).copied()
 }
 
-fn owner<'a>(module: &Module<'a>, value: &Expr) -> Option<Owner<'a>> {
+pub(super) fn owner<'a>(module: &Module<'a>, value: &Expr) -> Option<Owner<'a>> {
     if let Some(group) = function_named(module, value) {
         return is_group(module, group).then_some(Owner::Group(group));
     }

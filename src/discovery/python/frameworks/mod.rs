@@ -2,6 +2,7 @@
 //! the decorator or call take precedence over the function. Frameworks are recognised by the words that they share, not one by one:
 //! most call their decorator `tool`, and its arguments `name` and `description`.
 
+mod attached;
 mod calls;
 mod classes;
 mod commands;

@@ -32,6 +32,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         marks: offers.are_marked,
         of: of.into_iter().collect(),
         names: module.exports.named(),
+        program: super::attached::program_of(module),
         waiting: Vec::new(),
     }
 }

@@ -66,6 +66,8 @@ def _function(module, there, symbol):
 
     scope = type(module)(there.__name__)
     scope.__dict__.update({**module.__dict__, **there.__dict__})
+    # Both may call their application `app`.
+    scope.__dict__.update({"of the file " + name: value for name, value in list(module.__dict__.items()) if name in there.__dict__})
     if symbol.startswith("made:"):
         from . import inner
 

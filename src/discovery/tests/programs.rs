@@ -1,0 +1,78 @@
+//! Programs of click and typer in several files.
+
+use super::folders::folder;
+use crate::discovery::{ToolFile, scan};
+
+fn served(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = folder(files);
+    let found = scan(&[folder.path().to_owned()]);
+    let of_file = |file: &ToolFile| {
+        let names = file.functions.iter().map(|it| format!("{}.{} {}", file.pack, it.name, it.symbol()));
+        names.collect::<Vec<_>>()
+    };
+    found.files.iter().flat_map(of_file).collect()
+}
+
+const PRODUCTS: &str = "import click\n@click.group()\ndef products(): ...\n@products.command('list')\ndef list_products(): ...\n\
+                        @products.group()\ndef stock(): ...\n@stock.command()\ndef count(): ...\ndef helper(): ...\n";
+const USERS: &str = "import typer\napp = typer.Typer(name='people')\n@app.command()\ndef add(name: str): ...\n@app.command('all')\ndef every(): ...\n";
+
+#[test]
+fn groups_of_other_files_have_their_words() {
+    let cli = "import click\nfrom commands.products import products\nfrom commands import cart\n@click.group()\ndef cli(): ...\n@cli.group('do')\n\
+               def doing(): ...\ndoing.add_command(products)\ncli.add_command(cart.cart, name='basket')\ndef safe(): cli()\n";
+    let cart = "import click\nfrom .more import extra\n@click.group()\ndef cart(): ...\ncart.add_command(extra, 'extra-one')\n@cart.command()\ndef show(): ...\n";
+    let more = "import click\n@click.command()\ndef extra(): ...\n@click.command()\ndef apart(): ...\n";
+    let files = [
+        ("cli.py", cli),
+        ("commands/__init__.py", ""),
+        ("commands/products.py", PRODUCTS),
+        ("commands/cart.py", cart),
+        ("commands/more.py", more),
+    ];
+    assert_eq!(
+        served(&files),
+        [
+            "cli.do_products_list beside:commands/products.py:list_products",
+            "cli.do_products_stock_count beside:commands/products.py:count",
+            "cli.basket_show beside:commands/cart.py:show",
+            "cli.basket_extra_one beside:commands/more.py:extra",
+        ]
+    );
+}
+
+#[test]
+fn applications_of_other_files_have_their_words() {
+    let main = "import typer\nimport users\nfrom tools import app as tools_app\nfrom setup import setup\n\
+                app = typer.Typer()\napp.add_typer(users.app)\napp.add_typer(tools_app, name='kit')\napp.command('set-up')(setup)\n\
+                @app.command()\ndef own(): ...\n";
+    let tools = USERS.replace("name='people'", "");
+    let setup = "import typer\ndef setup(key: str = typer.Option('x')): ...\ndef helper(): ...\n";
+    let files = [("main.py", main), ("users.py", USERS), ("tools.py", &tools), ("setup.py", setup)];
+    assert_eq!(
+        served(&files),
+        [
+            "main.own own",
+            "main.people_add beside:users.py:add",
+            "main.people_all beside:users.py:every",
+            "main.kit_add beside:tools.py:add",
+            "main.kit_all beside:tools.py:every",
+            "main.set_up beside:setup.py:setup",
+        ]
+    );
+}
+
+#[test]
+fn a_program_without_commands_has_no_tools() {
+    for text in [
+        "import click\n@click.group()\ndef cli(): ...\ndef safe(): cli()\n",
+        "import typer\napp = typer.Typer()\ndef helper(): ...\n",
+    ] {
+        assert_eq!(served(&[("cli.py", text)]), [""; 0], "{text}");
+    }
+    // No program attaches it.
+    assert_eq!(
+        served(&[("users.py", USERS), ("other.py", "import users\ndef f(): ...\n")]),
+        ["other.f f", "users.add add", "users.all every"]
+    );
+}
