@@ -1,9 +1,10 @@
-//! What lies beside a file without a header and says which packages it needs: `requirements.txt`, or the `[project]` of a
-//! `pyproject.toml`.
+//! What lies beside a file without a header, or at the top of its project, and says which packages it needs: `requirements.txt`, or the
+//! `[project]` of a `pyproject.toml`.
 
 use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ use crate::pep723::Metadata;
 
 /// Longer ones are not read.
 const LONGEST: u64 = 1 << 20;
+/// Further up, folders are not looked at.
+const HIGHEST: usize = 3;
+const WRITABLE_BY_ALL: u32 = 0o002;
 /// As many packages as a file may have.
 const MOST: usize = 1000;
 
@@ -26,7 +30,8 @@ type Read = fn(&str) -> Result<Option<Packages>, Diagnosis>;
 /// The packages that a folder declares.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {
-    /// The files that were looked at, also those that are not there. A change of one is a change of a tool file.
+    /// The files that were looked at in the folder, also those that are not there, and the one of the project that is used. A change of
+    /// one is a change of a tool file.
     pub files: Vec<PathBuf>,
     /// What the first that says something says, or why that cannot be used.
     pub needs: Option<Result<Needs, Diagnosis>>,
@@ -54,15 +59,55 @@ fn declared_in(folder: &Path) -> Beside {
     for (name, read) in FILES {
         let path = folder.join(name);
         beside.files.push(path.clone());
-        let found = text_of(&path).and_then(|text| text.map_or(Ok(None), |text| read(&text)));
-        let found = found.and_then(|packages| packages.map(|packages| needs(&path, packages)).transpose());
-        let unusable = |Diagnosis { what, fix }| Diagnosis::new(format!("{name} cannot be used: {what}"), &fix);
-        if let Some(found) = found.map_err(unusable).transpose() {
-            beside.needs = Some(found);
-            break;
+        beside.needs = declared_by(&path, name, read);
+        if beside.needs.is_some() {
+            return beside;
+        }
+    }
+    for (above, dots) in projects_above(folder) {
+        for (name, read) in FILES {
+            let path = above.join(name);
+            beside.needs = declared_by(&path, &format!("{dots}{name}"), read).filter(|_| is_of_owner(&path, folder));
+            if beside.needs.is_some() {
+                beside.files.push(path);
+                return beside;
+            }
         }
     }
     beside
+}
+
+fn declared_by(path: &Path, shown: &str, read: Read) -> Option<Result<Needs, Diagnosis>> {
+    let found = text_of(path).and_then(|text| text.map_or(Ok(None), |text| read(&text)));
+    let found = found.and_then(|packages| packages.map(|packages| needs(path, packages)).transpose());
+    let unusable = |Diagnosis { what, fix }| Diagnosis::new(format!("{shown} cannot be used: {what}"), &fix);
+    found.map_err(unusable).transpose()
+}
+
+/// The folders above a folder that may be the project it is part of, and how to write the way to each. A repository ends at its top,
+/// and what says that a folder is a project is the repository, a `pyproject.toml`, or that the way from it is a package or `src`.
+fn projects_above(folder: &Path) -> Vec<(&Path, String)> {
+    let mut found = Vec::new();
+    let (mut below, mut dots) = (folder, String::new());
+    while found.len() < HIGHEST && !below.join(".git").exists() {
+        let Some(above) = below.parent().filter(|above| above.parent().is_some() && is_of_owner(above, folder)) else {
+            break;
+        };
+        dots.push_str("../");
+        let is_inside = below.join("__init__.py").exists() || below.file_name().is_some_and(|name| name == "src");
+        if is_inside || above.join(".git").exists() || above.join("pyproject.toml").exists() {
+            found.push((above, dots.clone()));
+        }
+        below = above;
+    }
+    found
+}
+
+/// Whether the owner of the tools owns it, too, and others may not change it: what it says is installed.
+fn is_of_owner(path: &Path, folder: &Path) -> bool {
+    let about = |path: &Path| fs::metadata(path).ok();
+    let Some((own, tools)) = about(path).zip(about(folder)) else { return false };
+    own.uid() == tools.uid() && own.mode() & WRITABLE_BY_ALL == 0
 }
 
 /// `None` for a file that is not there.
@@ -234,6 +279,48 @@ mod tests {
         ] {
             trouble("pyproject.toml", wrong);
         }
+    }
+
+    #[test]
+    fn the_project_of_a_folder_declares_its_packages() {
+        use std::os::unix::fs::PermissionsExt;
+        let used = |prepare: &dyn Fn(&Path)| {
+            let top = tempfile::tempdir().unwrap();
+            let project = top.path().join("project");
+            let folder = project.join("src/pack/tools");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(project.join("requirements.txt"), "six\n").unwrap();
+            prepare(&project);
+            let found = declared_in(&folder);
+            let needs = found.needs.map(|needs| needs.unwrap().dependencies.unwrap().value);
+            needs.inspect(|_| assert_eq!(found.files.len(), 3, "the one that is used is followed"))
+        };
+        let six = Some(vec!["six".to_owned()]);
+        let nothing = |_: &Path| {};
+        assert_eq!(used(&nothing), six, "`src` is below it");
+        let elsewhere = |prepare: &dyn Fn(&Path)| {
+            let top = tempfile::tempdir().unwrap();
+            let folder = top.path().join("more/tools");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(top.path().join("requirements.txt"), "six\n").unwrap();
+            prepare(top.path());
+            declared_in(&folder).needs.map(|needs| needs.unwrap().dependencies.unwrap().value)
+        };
+        assert_eq!(elsewhere(&nothing), None, "nothing says that it is a project");
+        assert_eq!(elsewhere(&|top| fs::create_dir(top.join(".git")).unwrap()), six);
+        assert_eq!(elsewhere(&|top| fs::write(top.join("pyproject.toml"), "").unwrap()), six);
+        assert_eq!(elsewhere(&|top| fs::write(top.join("more/__init__.py"), "").unwrap()), six);
+        let git = |at: &'static str| move |project: &Path| fs::create_dir(project.join(at)).unwrap();
+        assert_eq!(used(&git("src/.git")), None, "a repository ends at its top");
+        assert_eq!(used(&git("src/pack/tools/.git")), None);
+        assert_eq!(used(&git(".git")), six);
+        let open_to_all = |path: &'static str| {
+            move |project: &Path| {
+                fs::set_permissions(project.join(path), fs::Permissions::from_mode(0o777)).unwrap();
+            }
+        };
+        assert_eq!(used(&open_to_all(".")), None, "anybody may change it");
+        assert_eq!(used(&open_to_all("requirements.txt")), None);
     }
 
     #[test]
