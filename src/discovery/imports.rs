@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use super::beside::Folders;
+use super::reached::KnownCalls;
 use super::several::{INNER_TOOLS, NO_TOOLS, Servers};
 use super::{Kind, ToolFile, read_file};
 use crate::config::section::is_typo_of;
@@ -24,6 +25,8 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
         .map(|file| file.path.as_path())
         .collect();
 
+    let scanned: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+
     let mut imported = HashSet::new();
     for file in &files {
         imported.extend(neighbours.of_file(&file.path).iter().filter(|path| **path != file.path).cloned());
@@ -35,7 +38,8 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     circular.sort_by_key(|file| !file.servers.makes);
     for file in certain.into_iter().chain(circular) {
         if !helping.contains(&file.path) {
-            let reached = neighbours.reachable(&file.path, |path| may_help.contains(path));
+            // Also through files of packages below, which are nobody's tool files.
+            let reached = neighbours.reachable(&file.path, |path| may_help.contains(path) || !scanned.contains(path));
             helping.extend(reached);
         }
     }
@@ -47,14 +51,14 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     neighbours.serving.extend(apart.into_iter().map(|file| (file.path.clone(), file)));
     neighbours.serving.extend(waiting);
     let offering: HashSet<PathBuf> =
-        listed.iter().filter(|file| file.servers.marks).map(|file| file.path.clone()).collect();
+        listed.iter().filter(|file| file.servers.marks && has_servers(file)).map(|file| file.path.clone()).collect();
     let making: HashSet<PathBuf> =
         listed.iter().filter(|file| file.servers.makes).map(|file| file.path.clone()).collect();
-    let mut helpful = HashSet::new();
+    let (mut helpful, mut calls) = (HashSet::new(), KnownCalls::default());
     for file in &mut listed {
         file.helpers = neighbours.reachable(&file.path, |_| true);
         file.helpers.sort();
-        file.join(&neighbours.serving);
+        file.join(&neighbours.serving, &mut calls);
         if file.servers.runs && neighbours.of_file(&file.path).iter().any(|helper| making.contains(helper)) {
             file.run_a_server();
         }
@@ -83,7 +87,7 @@ pub fn look_beside(file: &mut ToolFile) {
     let mut neighbours = Neighbours::of(std::slice::from_ref(file), read_file);
     file.helpers = neighbours.reachable(&file.path, |_| true);
     file.helpers.sort();
-    file.join(&neighbours.serving);
+    file.join(&neighbours.serving, &mut KnownCalls::default());
     let may_need = file.kind == Kind::Internal
         && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path));
     file.beside = may_need.then(|| Folders::default().of(&file.path));
@@ -106,6 +110,10 @@ fn uses_first_sdk(file: &ToolFile) -> bool {
     let imports = |module: &str| file.imports.iter().any(|import| import == module);
     let is_low_level = file.functions.iter().any(|function| function.symbol().starts_with("call_tool:"));
     (imports("mcp.server.fastmcp") || is_low_level) && !imports("mcp.server.mcpserver")
+}
+
+fn has_servers(file: &ToolFile) -> bool {
+    file.servers.makes || !file.servers.of.is_empty()
 }
 
 /// The neighbouring files that a file imports, directly or through one another.
@@ -177,15 +185,21 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
         reached
     }
 
-    /// The files whose commands are part of the program of another one.
+    /// The files of which every tool is a command of another one's program.
     fn attached_by(&mut self, files: &[ToolFile]) -> HashSet<PathBuf> {
-        let mut found = HashSet::new();
-        for file in files.iter().filter(|file| !file.servers.program.attached.is_empty()) {
-            let helpers = self.reachable(&file.path, |_| true);
-            let is_attached = |path: &PathBuf| file.servers.program.attached.iter().any(|one| one.is_of(path));
-            found.extend(helpers.into_iter().filter(is_attached));
+        let programs: Vec<&ToolFile> = files.iter().filter(|file| !file.servers.program.attached.is_empty()).collect();
+        let reached: Vec<_> = programs.iter().map(|file| self.reachable(&file.path, |_| true)).collect();
+        let known: HashMap<&Path, &ToolFile> =
+            files.iter().chain(self.serving.values()).map(|file| (&*file.path, file)).collect();
+        let mut taken: HashSet<(&Path, usize)> = HashSet::new();
+        for (program, reached) in programs.iter().zip(&reached) {
+            let helpers: Vec<&ToolFile> = reached.iter().filter_map(|path| known.get(&**path).copied()).collect();
+            taken.extend(program.attached_commands(&helpers).iter().map(|it| (&*it.file.path, it.function.line)));
         }
-        found
+        let is_taken =
+            |file: &&ToolFile| file.functions.iter().all(|function| taken.contains(&(&*file.path, function.line)));
+        let has_tools = files.iter().filter(|file| !file.functions.is_empty() && !file.servers.makes);
+        has_tools.filter(is_taken).map(|file| file.path.clone()).collect()
     }
 
     fn is_for_first_sdk(&self, file: &ToolFile) -> bool {

@@ -6,9 +6,11 @@ mod beside;
 mod cache;
 mod collisions;
 mod executable;
+mod given;
 mod hints;
 mod imports;
 mod json_schema;
+mod modules;
 mod needs;
 mod programs;
 mod python;
@@ -35,6 +37,7 @@ pub use beside::Beside;
 pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
+pub use given::Given;
 pub use hints::ToolHints;
 pub use imports::{
     did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::modules::Modules;
 use super::several::place_within;
-use super::{Function, ToolFile};
+use super::{Function, ToolFile, Warning};
+use crate::config::origin::Diagnosis;
 use crate::pep723::nearest_identifier;
 
 /// The groups and applications of a file, and what it attaches to them of other modules.
@@ -42,8 +44,8 @@ pub struct Attached {
     pub target: String,
 }
 
-/// Programs that attach one another more deeply are not followed.
-const DEEPEST: usize = 8;
+/// More commands of other files are not looked for.
+const MOST: usize = 1000;
 
 impl Program {
     /// Whether it has none of both.
@@ -52,80 +54,98 @@ impl Program {
     }
 }
 
-impl Attached {
-    /// Whether it is of the module that a file is, by the last names of both: `products` of `commands.products.cli`.
-    pub(super) fn is_of(&self, path: &Path) -> bool {
-        self.target.rsplit('.').nth(1).is_some_and(|module| module == module_of(path))
-    }
-
-    fn target_name(&self) -> &str {
-        self.target.rsplit('.').next().unwrap_or_default()
-    }
-}
-
-/// The last name of a file's module: `tools` of `tools/__init__.py`.
-pub(super) fn module_of(path: &Path) -> &str {
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let folder = || path.parent()?.file_name()?.to_str();
-    if stem == "__init__" { folder().unwrap_or_default() } else { stem }
-}
-
 impl ToolFile {
     /// Adds the commands that it has from helpers. Returns whether there are any.
     pub(super) fn attach_commands(&mut self, helpers: &[&ToolFile]) -> bool {
-        let mut found = Vec::new();
-        for attached in &self.servers.program.attached {
-            collect(attached, &[], helpers, DEEPEST, &mut found);
-        }
         let mut taken: HashSet<String> = self.functions.iter().map(|function| function.name.clone()).collect();
         let before = self.functions.len();
-        for (helper, function, name) in found {
-            let Some(place) = place_within(&self.path, &helper.path) else { continue };
+        for Command { file, function, name } in self.attached_commands(helpers) {
+            let Some(place) = place_within(&self.path, &file.path) else {
+                self.warn_of_place(&file.path);
+                continue;
+            };
             if taken.insert(name.clone()) {
-                let described = Function { name, output_schema: None, ..function.of_helper(&helper.path, &place) };
+                let described = Function { name, output_schema: None, ..function.of_helper(&file.path, &place) };
                 self.functions.push(described);
+            } else {
+                let what =
+                    format!("{place}, line {}: the name `{name}` is already taken by another tool", function.line);
+                let reason = Diagnosis::new(what, "give it another name");
+                self.warnings.push(Warning { line: 0, rule: "name".into(), reason });
             }
         }
         self.functions.len() > before
     }
-}
 
-/// The commands of what is attached, each with its name as a tool.
-fn collect<'h>(
-    attached: &Attached,
-    above: &[String],
-    helpers: &[&'h ToolFile],
-    depth: usize,
-    found: &mut Vec<(&'h ToolFile, &'h Function, String)>,
-) {
-    let name = attached.target_name();
-    let words = || above.iter().chain(&attached.words).cloned().collect::<Vec<_>>();
-    let has = |file: &ToolFile| {
-        file.servers.program.groups.iter().any(|group| group.name == name)
-            || file.functions.iter().any(|function| function.symbol() == name)
-    };
-    let by_name = || helpers.iter().filter(|file| has(file));
-    // A package may have it from another module.
-    let Some(file) = by_name().find(|file| attached.is_of(&file.path)).or_else(|| by_name().next()) else { return };
-    let Some(group) = file.servers.program.groups.iter().find(|group| group.name == name) else {
-        let function = file.functions.iter().find(|function| function.symbol() == name);
-        found.extend(function.map(|function| {
-            let last = attached.name.as_deref().unwrap_or(&function.name);
-            (*file, function, tool_name(&words(), last))
-        }));
-        return;
-    };
-    let called = attached.name.clone().unwrap_or_else(|| group.called.clone());
-    let inside: Vec<String> = words().into_iter().chain((!called.is_empty()).then_some(called)).collect();
-    let commands = file.functions.iter().filter(|function| group.commands.contains(&function.line));
-    found.extend(commands.map(|function| (*file, function, tool_name(&inside, &function.name))));
-    if depth > 0 {
-        let further = file.servers.program.attached.iter().filter(|further| further.below == group.name);
-        further.for_each(|further| collect(further, &inside, helpers, depth - 1, found));
+    /// The commands of other files that are part of its program.
+    pub(super) fn attached_commands<'h>(&self, files: &[&'h ToolFile]) -> Vec<Command<'h>> {
+        if self.servers.program.attached.is_empty() {
+            return Vec::new();
+        }
+        let modules = Modules::of(files.iter().map(|file| (&*file.path, file.imports.as_slice())));
+        let mut search = Search { files, modules, inside: Vec::new(), found: Vec::new() };
+        for attached in &self.servers.program.attached {
+            search.collect(&self.path, attached, &[]);
+        }
+        search.found
     }
 }
 
-fn tool_name(words: &[String], last: &str) -> String {
-    let words = words.iter().map(String::as_str).chain([last]);
-    words.map(nearest_identifier).collect::<Vec<_>>().join("_")
+/// A command of another file.
+pub(super) struct Command<'h> {
+    pub file: &'h ToolFile,
+    pub function: &'h Function,
+    /// Its name as a tool: the words that lead to it.
+    pub name: String,
+}
+
+struct Search<'s, 'h> {
+    files: &'s [&'h ToolFile],
+    modules: Modules<'h>,
+    /// The groups around what is looked at, which may attach one another.
+    inside: Vec<(&'h Path, &'h str)>,
+    found: Vec<Command<'h>>,
+}
+
+impl<'h> Search<'_, 'h> {
+    fn collect(&mut self, from: &Path, attached: &Attached, above: &[String]) {
+        let group_of =
+            |file: &'h ToolFile, name: &str| file.servers.program.groups.iter().find(|group| group.name == name);
+        let function_of = |file: &'h ToolFile, name: &str| file.functions.iter().find(|it| it.symbol() == name);
+        let has = |file: usize, name: &str| {
+            group_of(self.files[file], name).is_some() || function_of(self.files[file], name).is_some()
+        };
+        let Some((file, name)) = self.modules.find(from, &attached.target, &has) else { return };
+        let file = self.files[file];
+        let mut words: Vec<String> = above.iter().chain(&attached.words).cloned().collect();
+        let Some(group) = group_of(file, &name) else {
+            if let Some(function) = function_of(file, &name) {
+                let last = attached.name.as_deref().unwrap_or(&function.name);
+                self.add(file, function, &words, last);
+            }
+            return;
+        };
+        let place = (&*file.path, group.name.as_str());
+        if self.inside.contains(&place) {
+            return;
+        }
+        let called = attached.name.clone().unwrap_or_else(|| group.called.clone());
+        words.extend((!called.is_empty()).then_some(called));
+        for function in file.functions.iter().filter(|function| group.commands.contains(&function.line)) {
+            self.add(file, function, &words, &function.name);
+        }
+        self.inside.push(place);
+        for further in file.servers.program.attached.iter().filter(|further| further.below == group.name) {
+            self.collect(&file.path, further, &words);
+        }
+        self.inside.pop();
+    }
+
+    fn add(&mut self, file: &'h ToolFile, function: &'h Function, words: &[String], last: &str) {
+        if self.found.len() < MOST {
+            let words = words.iter().map(String::as_str).chain([last]);
+            let name = words.map(nearest_identifier).collect::<Vec<_>>().join("_");
+            self.found.push(Command { file, function, name });
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Whether a tool file calls the functions that make tools where they are given what they need: `register(mcp, client)`, by itself or by
 //! functions of its helpers. As far as names tell: what is not called in the end has no tools, which its first call says.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use super::programs::module_of;
-use super::python::{Called, Calls, calls_of};
+use super::modules::Modules;
+use super::python::{Called, Calls, PROGRAM, calls_of};
 
 /// How a function is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,90 +22,187 @@ pub(super) enum Way {
     },
 }
 
-/// What a file and its helpers call.
-pub(super) struct Reached {
-    files: Vec<(PathBuf, Calls)>,
-    /// What has been called when the file has run.
-    by_running: HashSet<Node>,
-    /// What each function calls that the worker can call.
-    by_calling: Vec<(Node, HashSet<Node>)>,
+/// What files call, each of which is read once.
+#[derive(Default)]
+pub(super) struct KnownCalls(HashMap<PathBuf, Option<Rc<Calls>>>);
+
+impl KnownCalls {
+    fn of(&mut self, path: &Path) -> Option<Rc<Calls>> {
+        self.0.entry(path.to_owned()).or_insert_with(|| calls_of(path).map(Rc::new)).clone()
+    }
 }
 
-/// A file, and a function or method of it.
-type Node = (usize, String);
+/// What a file and its helpers call.
+pub(super) struct Reached {
+    files: Vec<PathBuf>,
+    numbers: HashMap<Node, usize>,
+    nodes: Vec<Node>,
+    /// By the number of a function, those that call it.
+    callers: Vec<Vec<usize>>,
+    /// What has been called when the file has run.
+    by_running: HashSet<usize>,
+    /// What is called where the file is the program.
+    by_program: HashSet<usize>,
+    /// What functions of the file call by names that mean one thing.
+    certain: HashSet<usize>,
+    /// What the worker can call as it is.
+    callable: HashSet<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Node {
+    /// A function or method of a file: `Server.register`. The top level is the empty name.
+    Function(usize, String),
+    /// Every method of a name.
+    Methods(String),
+}
+
+const CONSTRUCTORS: [&str; 2] = ["__init__", "__post_init__"];
 
 impl Reached {
-    pub(super) fn of(file: &Path, helpers: &[PathBuf]) -> Self {
+    pub(super) fn of(file: &Path, helpers: &[PathBuf], known: &mut KnownCalls) -> Self {
         let paths = std::iter::once(file).chain(helpers.iter().map(PathBuf::as_path));
-        let files = paths.filter_map(|path| Some((path.to_owned(), calls_of(path)?))).collect();
-        let mut reached = Self { files, by_running: HashSet::new(), by_calling: Vec::new() };
-        reached.by_running = reached.from((0..reached.files.len()).map(|file| (file, String::new())).collect());
-        let callable = |(index, (_, calls)): (usize, &(PathBuf, Calls))| {
-            calls.callable.iter().map(move |name| (index, name.clone())).collect::<Vec<_>>()
+        let (files, calls): (Vec<PathBuf>, Vec<Rc<Calls>>) =
+            paths.filter_map(|path| Some((path.to_owned(), known.of(path)?))).unzip();
+        let mut reached = Self {
+            files,
+            numbers: HashMap::new(),
+            nodes: Vec::new(),
+            callers: Vec::new(),
+            by_running: HashSet::new(),
+            by_program: HashSet::new(),
+            certain: HashSet::new(),
+            callable: HashSet::new(),
         };
-        let callable: Vec<Node> = reached.files.iter().enumerate().flat_map(callable).collect();
-        let callable = callable.into_iter().filter(|node| !reached.by_running.contains(node));
-        let by_calling: Vec<_> = callable.map(|node| (node.clone(), reached.from(vec![node]))).collect();
-        reached.by_calling = by_calling;
+        let called = reached.connect(&calls);
+        let mut from = |owner: &str| {
+            let start = reached.number(Node::Function(0, owner.to_owned()));
+            follow(vec![start], |node| called.get(node).map_or(&[], Vec::as_slice))
+        };
+        (reached.by_running, reached.by_program) = (from(""), from(PROGRAM));
+        let own = reached.nodes.iter().enumerate().filter(|(_, node)| matches!(node, Node::Function(0, _)));
+        reached.certain = follow(own.map(|(number, _)| number).collect(), |number| match reached.nodes[number] {
+            Node::Function(..) => called.get(number).map_or(&[], Vec::as_slice),
+            Node::Methods(_) => &[],
+        });
+        for (file, calls) in calls.iter().enumerate() {
+            let names = calls.callable.iter().map(|name| Node::Function(file, name.clone()));
+            let numbers: Vec<usize> = names.map(|node| reached.number(node)).collect();
+            reached.callable.extend(numbers);
+        }
         reached
     }
 
     /// How a function of one of these files is reached, or a method: `Server.register`.
     pub(super) fn way_to(&self, path: &Path, function: &str) -> Option<Way> {
-        let node = (self.files.iter().position(|(file, _)| file == path)?, function.to_owned());
-        if self.by_running.contains(&node) {
+        let file = self.files.iter().position(|file| file == path)?;
+        let start = *self.numbers.get(&Node::Function(file, function.to_owned()))?;
+        if self.by_running.contains(&start) {
             return Some(Way::Runs);
         }
-        // The one that does the least beside.
-        let calling = self.by_calling.iter().filter(|(by, called)| *by != node && called.contains(&node));
-        let ((file, function), _) = calling.min_by_key(|(_, called)| called.len())?;
-        Some(Way::By { path: self.files[*file].0.clone(), function: function.clone() })
+        let mut callable = Vec::new();
+        let (mut seen, mut waiting) = (HashSet::from([start]), VecDeque::from([start]));
+        while let Some(node) = waiting.pop_front() {
+            if node != start
+                && self.callable.contains(&node)
+                && let Node::Function(file, function) = &self.nodes[node]
+            {
+                callable.push((node, *file, function));
+            }
+            let callers = self.callers.get(node).into_iter().flatten();
+            waiting.extend(callers.filter(|caller| seen.insert(**caller)));
+        }
+        // One that the program calls, or a public one; of several the nearest, which does the least beside.
+        let rank = |(node, _, function): &(usize, usize, &String)| {
+            (!self.by_program.contains(node), function.starts_with('_'))
+        };
+        let (_, file, function) = callable.into_iter().min_by_key(rank)?;
+        Some(Way::By { path: self.files[file].clone(), function: function.clone() })
     }
 
-    /// What these call, directly or through others.
-    fn from(&self, mut waiting: Vec<Node>) -> HashSet<Node> {
-        let mut reached: HashSet<Node> = waiting.iter().cloned().collect();
-        while let Some((file, owner)) = waiting.pop() {
-            for called in self.files[file].1.by.get(&owner).into_iter().flatten() {
-                for node in self.meant(file, called) {
-                    if !reached.contains(&node) {
-                        reached.insert(node.clone());
-                        waiting.push(node);
+    /// Whether functions of the tool file call one of another file, by names that mean one thing.
+    pub(super) fn is_certain(&self, path: &Path, function: &str) -> bool {
+        let file = self.files.iter().position(|file| file == path);
+        let number = file.and_then(|file| self.numbers.get(&Node::Function(file, function.to_owned())));
+        number.is_some_and(|number| self.certain.contains(number))
+    }
+
+    /// What each function calls.
+    fn connect(&mut self, calls: &[Rc<Calls>]) -> Vec<Vec<usize>> {
+        let files = self.files.clone();
+        let modules = Modules::of(files.iter().zip(calls).map(|(path, own)| (path.as_path(), own.imports.as_slice())));
+        let mut edges = Vec::new();
+        for (file, own) in calls.iter().enumerate() {
+            for (owner, called) in &own.by {
+                let node = Node::Function(file, owner.clone());
+                let from = self.number(node.clone());
+                if let Some((class, method)) = owner.split_once('.') {
+                    edges.push((self.number(Node::Methods(method.to_owned())), from));
+                    // A class is its constructor.
+                    if CONSTRUCTORS.contains(&method) {
+                        edges.push((self.number(Node::Function(file, class.to_owned())), from));
                     }
+                }
+                for called in called {
+                    let meant = meant(&files[file], calls, &modules, file, called);
+                    edges.extend(meant.map(|node| (from, self.number(node))));
                 }
             }
         }
-        reached
+        let mut called = vec![Vec::new(); self.nodes.len()];
+        self.callers = vec![Vec::new(); self.nodes.len()];
+        for (from, to) in edges {
+            called[from].push(to);
+            self.callers[to].push(from);
+        }
+        called
     }
 
-    /// What a file may mean by what it calls. A class is its constructor.
-    fn meant(&self, file: usize, called: &Called) -> Vec<Node> {
-        let within = |file: usize, name: &str| {
-            let known = &self.files[file].1.by;
-            let names = [name.to_owned(), format!("{name}.__init__"), format!("{name}.__post_init__")];
-            names.into_iter().filter(|name| known.contains_key(name)).map(|name| (file, name)).collect::<Vec<_>>()
+    fn number(&mut self, node: Node) -> usize {
+        let next = self.nodes.len();
+        *self.numbers.entry(node).or_insert_with_key(|node| {
+            self.nodes.push(node.clone());
+            next
+        })
+    }
+}
+
+/// What a file means by what it calls.
+fn meant(from: &Path, calls: &[Rc<Calls>], modules: &Modules<'_>, file: usize, called: &Called) -> Option<Node> {
+    let find = |dotted: &str| {
+        let has = |other: usize, name: &str| {
+            let known = &calls[other].by;
+            known.contains_key(name) || CONSTRUCTORS.iter().any(|one| known.contains_key(&format!("{name}.{one}")))
         };
-        match called {
-            Called::Own(name) => within(file, name),
-            Called::Outside(full) => {
-                let (module, name) = full.rsplit_once('.').unwrap_or(("", full));
-                let module = module.rsplit('.').next().unwrap_or_default();
-                let others = || (0..self.files.len()).filter(|other| *other != file);
-                let of_module: Vec<Node> = others()
-                    .filter(|other| module_of(&self.files[*other].0) == module)
-                    .flat_map(|other| within(other, name))
-                    .collect();
-                // A package may import it from another module, by its name.
-                if of_module.is_empty() { others().flat_map(|other| within(other, name)).collect() } else { of_module }
+        modules.find(from, dotted, &has)
+    };
+    match called {
+        Called::Own(name) => Some(Node::Function(file, name.clone())),
+        Called::Method(name) => Some(Node::Methods(name.clone())),
+        Called::Module(dotted) => Some(Node::Function(modules.module(from, dotted)?, String::new())),
+        Called::Outside(full) => {
+            if let Some((other, name)) = find(full) {
+                return Some(Node::Function(other, name));
             }
-            Called::Method(name) => {
-                let suffix = format!(".{name}");
-                let of_file = |(index, (_, calls)): (usize, &(PathBuf, Calls))| {
-                    let methods = calls.by.keys().filter(|owner| owner.ends_with(&suffix));
-                    methods.map(|owner| (index, owner.clone())).collect::<Vec<_>>()
-                };
-                self.files.iter().enumerate().flat_map(of_file).collect()
+            // `NoteTools.register`
+            let (class, method) = full.rsplit_once('.')?;
+            let is_class = |other: usize, name: &str| {
+                calls[other].by.keys().any(|owner| owner.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+            };
+            if let Some((other, name)) = modules.find(from, class, &is_class) {
+                return Some(Node::Function(other, format!("{name}.{method}")));
             }
+            // An instance of another module: `app.register`
+            modules.module(from, class.rsplit_once('.')?.0).map(|_| Node::Methods(method.to_owned()))
         }
     }
+}
+
+/// What is reached from these.
+fn follow<'n>(mut waiting: Vec<usize>, next: impl Fn(usize) -> &'n [usize]) -> HashSet<usize> {
+    let mut reached: HashSet<usize> = waiting.iter().copied().collect();
+    while let Some(node) = waiting.pop() {
+        waiting.extend(next(node).iter().filter(|next| reached.insert(**next)));
+    }
+    reached
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::python::{Live, read_bytes_with};
-use super::reached::{Reached, Way};
-use super::{Function, OpenNames, Program, ToolFile, Warning};
+use super::reached::{KnownCalls, Reached, Way};
+use super::{Function, Given, OpenNames, Program, ToolFile, Warning};
 use crate::config::origin::Diagnosis;
 
 /// What a file says about the servers and toolkits of frameworks.
@@ -24,6 +24,9 @@ pub struct Servers {
     pub runs: bool,
     /// What its `__all__` names.
     pub names: Option<Vec<String>>,
+    /// Functions of other modules that it makes tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<Given>,
     /// Its commands of click and typer.
     #[serde(default, skip_serializing_if = "Program::is_empty")]
     pub program: Program,
@@ -41,6 +44,8 @@ pub struct Waiting {
     pub line: usize,
     /// Whether it makes them tools of a server or agent that it has or is given.
     pub is_of_server: bool,
+    /// Whether further ones have names that are computed.
+    pub computes_names: bool,
     /// Its tools.
     pub functions: Vec<Function>,
 }
@@ -53,50 +58,66 @@ pub(super) const MADE: &str = "made:";
 pub(super) const NO_TOOLS: &str = "no-tools";
 /// Rules of `check` about what is served, which hold for helpers as well.
 const OF_SERVING: [&str; 4] = [INNER_TOOLS, "low-level", "class", "name"];
+/// What to do about a server without tools.
+pub(super) const MARK: &str =
+    "mark functions of this file or of a file that it imports with its decorator, `@mcp.tool()`";
 /// The rule about functions that make tools.
 pub(super) const INNER_TOOLS: &str = "inner-tools";
 
 impl ToolFile {
     /// Adds the tools of helpers to a file that makes or runs a server, marks tools or has no functions. Any other only uses its helpers.
-    pub(super) fn join(&mut self, helpers: &HashMap<PathBuf, ToolFile>) {
+    pub(super) fn join(&mut self, helpers: &HashMap<PathBuf, ToolFile>, calls: &mut KnownCalls) {
         let mut own: Vec<Cow<'_, ToolFile>> =
             self.helpers.iter().filter_map(|path| helpers.get(path)).map(Cow::Borrowed).collect();
-        let calls = self.call_makers(&mut own);
+        let calls = self.call_makers(&mut own, calls);
         if self.attach_commands(&own.iter().map(|helper| &**helper).collect::<Vec<_>>()) {
             self.warnings.retain(|warning| warning.rule != NO_TOOLS);
         }
         let Servers { makes, marks, runs, .. } = self.servers;
         let is_host =
             calls || makes || marks || self.functions.is_empty() || runs && own.iter().any(|it| it.servers.makes);
+        if self.functions.is_empty()
+            && !makes
+            && let Some(helper) =
+                own.iter().find(|it| it.servers.makes && it.warnings.iter().any(|one| one.rule == NO_TOOLS))
+        {
+            self.name_the_server(&helper.path.clone());
+        }
         // What needs no server, such as a tool of an agent, is the helper's own.
         let by_server = |helper: &&ToolFile| helper.servers.makes || !helper.servers.of.is_empty();
+        let own: Vec<&ToolFile> = own.iter().map(|helper| &**helper).collect();
         let offering: Vec<&ToolFile> =
-            own.iter().map(|helper| &**helper).filter(|helper| helper.servers.marks).filter(by_server).collect();
-        if !is_host || offering.is_empty() {
+            own.iter().copied().filter(|helper| helper.servers.marks).filter(by_server).collect();
+        if !is_host || offering.is_empty() && self.servers.given.is_empty() {
             return;
         }
         self.run_a_server();
-        self.warnings.retain(|warning| warning.rule != NO_TOOLS);
+        let mut given = self.given(&own);
+        given.extend(offering.iter().flat_map(|helper| helper.given(&own)));
         let mut taken = self.functions.iter().map(Function::identity).collect();
+        self.take_functions(&given, &mut taken);
+        if !offering.is_empty() || !given.is_empty() {
+            self.warnings.retain(|warning| warning.rule != NO_TOOLS);
+        }
         for helper in offering {
             self.take(helper, &mut taken);
         }
     }
 
-    /// Adds the tools of functions that it calls with what they need, to itself and to its helpers. Returns whether there are such in
-    /// helpers.
-    fn call_makers(&mut self, helpers: &mut [Cow<'_, ToolFile>]) -> bool {
+    /// Adds the tools of functions that it calls with what they need, to itself and to its helpers. Returns whether it certainly calls
+    /// such of helpers.
+    fn call_makers(&mut self, helpers: &mut [Cow<'_, ToolFile>], calls: &mut KnownCalls) -> bool {
         let waits = |file: &ToolFile| !file.servers.waiting.is_empty();
         if !waits(self) && !helpers.iter().any(|helper| waits(helper)) {
             return false;
         }
-        let reached = Reached::of(&self.path, &self.helpers);
+        let reached = Reached::of(&self.path, &self.helpers, calls);
         let own_path = self.path.clone();
         let place = |path: &Path| place_within(&own_path, path);
         let mut calls = false;
         for helper in helpers.iter_mut().filter(|helper| waits(helper)) {
             if helper.ways(&reached, true).next().is_some() {
-                calls = true;
+                calls |= helper.ways(&reached, true).any(|(it, _)| reached.is_certain(&helper.path, &it.maker));
                 let mut called = ToolFile::clone(helper);
                 called.add_called(&reached, true, place);
                 *helper = Cow::Owned(called);
@@ -130,7 +151,15 @@ impl ToolFile {
             added.extend(functions.map(|function| function.made_by(&way)));
             lines.insert(waiting.line);
         }
+        let computing = self.servers.waiting.iter().filter(|it| it.computes_names && lines.contains(&it.line));
+        let left = computing.map(|Waiting { maker, line, .. }| {
+            let what = format!("tools that `{maker}` gives computed names are not served");
+            let reason = Diagnosis::new(what, "write their names as strings");
+            Warning { line: *line, rule: INNER_TOOLS.into(), reason }
+        });
+        let left: Vec<Warning> = left.collect();
         self.warnings.retain(|warning| warning.rule != INNER_TOOLS || !lines.contains(&warning.line));
+        self.warnings.extend(left);
         self.functions.extend(added);
         self.functions.sort_by_key(|function| function.line);
     }
@@ -170,13 +199,35 @@ impl ToolFile {
         self.functions.iter().map(again).collect()
     }
 
+    /// Says whose tools are missing: those of the server that a helper makes.
+    fn name_the_server(&mut self, helper: &Path) {
+        let place = place_within(&self.path, helper).unwrap_or_else(|| helper.display().to_string());
+        let what = format!("{place} makes an MCP server, and no tools of it are found");
+        for warning in self.warnings.iter_mut().filter(|warning| warning.rule == NO_TOOLS) {
+            warning.reason = Diagnosis::new(what.clone(), MARK);
+        }
+    }
+
+    pub(super) fn warn_of_place(&mut self, helper: &Path) {
+        let what = format!("the tools of {} are not served: it is not below the file's folder", helper.display());
+        let reason = Diagnosis::new(what, "move it there, into a folder without a colon in its name");
+        self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason });
+    }
+
+    /// Takes single functions of helpers. Of two of one name, the first is served.
+    fn take_functions(&mut self, given: &[(&ToolFile, Function)], taken: &mut HashSet<(String, bool)>) {
+        for (helper, function) in given {
+            if let Some(place) = place_within(&self.path, &helper.path)
+                && taken.insert(function.identity())
+            {
+                self.functions.push(function.of_helper(&helper.path, &place));
+            }
+        }
+    }
+
     fn take(&mut self, helper: &ToolFile, taken: &mut HashSet<(String, bool)>) {
         let Some(place) = place_within(&self.path, &helper.path) else {
-            let what =
-                format!("the tools of {} are not served: it is not below the file's folder", helper.path.display());
-            let reason = Diagnosis::new(what, "move it there, into a folder without a colon in its name");
-            self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason });
-            return;
+            return self.warn_of_place(&helper.path);
         };
         let mut warnings: Vec<Warning> =
             helper.warnings.iter().filter(|one| OF_SERVING.contains(&&*one.rule)).cloned().collect();

@@ -8,7 +8,8 @@ use crate::process::reaches_workers;
 use crate::registry::FileEntry;
 
 /// Further files are not read for an error.
-const MOST_FILES: usize = 32;
+const MOST_FILES: usize = 16;
+const LONGEST: u64 = 1 << 20;
 
 /// The variable that a failed call names and the file reads, where workers do not have it.
 pub(super) fn said_to_miss(fault: &Fault, entry: &FileEntry) -> Option<String> {
@@ -25,7 +26,9 @@ pub(super) fn said_to_miss(fault: &Fault, entry: &FileEntry) -> Option<String> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let is_short = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
+    let bytes = is_short.then(|| std::fs::read(path).ok())??;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Words such as `API_KEY`.
@@ -37,10 +40,15 @@ fn names_in(message: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// What a name in quotes follows where it is that of a variable.
+const BEFORE: [&str; 5] = ["getenv(", "environ[", "environ.get(", "env[", "env.get("];
+
 /// Whether a source reads an environment variable of this name, as far as its text tells.
 fn reads(source: &str, name: &str) -> bool {
-    let quoted = [format!("\"{name}\""), format!("'{name}'")];
-    (source.contains("environ") || source.contains("getenv")) && quoted.iter().any(|text| source.contains(text))
+    [format!("\"{name}\""), format!("'{name}'")].iter().any(|quoted| {
+        let mut places = source.match_indices(quoted.as_str());
+        places.any(|(at, _)| BEFORE.iter().any(|before| source[..at].trim_end().ends_with(before)))
+    })
 }
 
 #[cfg(test)]
@@ -56,7 +64,8 @@ mod tests {
     #[test]
     fn a_file_reads_what_it_names_in_quotes() {
         assert!(reads("import os\nos.getenv('API_KEY')", "API_KEY"));
-        assert!(reads("env = os.environ\nKEYS = [\"API_KEY\"]", "API_KEY"));
+        assert!(reads("env = os.environ\nenv[\"API_KEY\"]", "API_KEY"));
+        assert!(!reads("os.environ['HOME']\nKINDS = ['API_KEY']", "API_KEY"));
         assert!(!reads("os.getenv('API_KEYS')", "API_KEY"));
         assert!(!reads("'API_KEY'", "API_KEY"));
     }

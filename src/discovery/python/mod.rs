@@ -24,7 +24,7 @@ mod schema;
 mod syntax;
 mod types;
 
-pub use frameworks::{Called, Calls};
+pub use frameworks::{Called, Calls, PROGRAM};
 pub use live::{Live, OpenNames};
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
@@ -41,9 +41,7 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
-use self::frameworks::{
-    CLASS_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, is_of_server, low_level_tools,
-};
+use self::frameworks::{CLASS_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools};
 use self::functions::describe;
 use self::module::Module;
 use self::program::{does_something, program};
@@ -51,7 +49,7 @@ use self::public::{public_functions, waiting_functions};
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
-use crate::discovery::several::{INNER_TOOLS, Waiting};
+use crate::discovery::several::{INNER_TOOLS, MARK};
 use crate::discovery::{Function, Kind, Servers, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, Metadata, is_identifier, nearest_identifier};
 
@@ -210,11 +208,10 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     described.extend(low_level_tools(&mut module));
-    for (maker, line, functions) in waiting_functions(&module) {
-        let is_of_server = functions.iter().any(|one| is_of_server(one.function));
-        let functions: Vec<Function> = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
-        if !functions.is_empty() {
-            module.servers.waiting.push(Waiting { maker, line, is_of_server, functions });
+    for (mut waiting, functions) in waiting_functions(&module) {
+        waiting.functions = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
+        if !waiting.functions.is_empty() {
+            module.servers.waiting.push(waiting);
         }
     }
     file.functions = with_names_of_their_own(&mut module, described);
@@ -244,7 +241,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let has_refused =
         module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_TOOLS, LOW_LEVEL_RULE].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
-        if let Some(class) = idle_classes(&module).first() {
+        if let Some(class) = idle_classes(&module).first().filter(|_| !module.servers.makes) {
             let (line, name) = (module.lines.of_node(&class.name), &class.name);
             let what = format!("no public functions; the methods of `{name}` are not served");
             let instance = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
@@ -258,9 +255,16 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             };
             module.warn(line, "no-tools", what, &fix);
         } else {
-            let what = if module.servers.makes { NO_TOOLS_OF_SERVER } else { "no public functions" };
+            let makes_program = !module.servers.program.groups.is_empty();
+            let what = match (module.servers.makes, makes_program) {
+                (true, _) => NO_TOOLS_OF_SERVER,
+                (_, true) => "the file makes a group of commands, and no commands of it are found",
+                _ => "no public functions",
+            };
             let fix = if module.servers.makes {
-                "mark functions of this file or of a file that it imports with its decorator, `@mcp.tool()`"
+                MARK
+            } else if makes_program {
+                "decorate functions with its `command()`, or name functions in `__all__`"
             } else if module.runs_main {
                 "`main` is the program of the file; to serve it as one tool with a command line, set `serve = \"main\"` in the \
                  header"

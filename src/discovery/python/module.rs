@@ -285,6 +285,7 @@ impl<'a> Module<'a> {
     fn import_from(&mut self, import: &'a StmtImportFrom) {
         let from = import.module.as_ref().map_or("", |module| module.as_str());
         let dots = ".".repeat(import.level as usize);
+        let inside = if from.is_empty() { dots.clone() } else { format!("{dots}{from}.") };
         for alias in &import.names {
             let imported = alias.name.as_str();
             if imported == "*" {
@@ -292,7 +293,7 @@ impl<'a> Module<'a> {
                 continue;
             }
             let name = alias.asname.as_ref().unwrap_or(&alias.name);
-            self.bindings.insert(name.as_str(), Binding::Import(format!("{dots}{from}.{imported}")));
+            self.bindings.insert(name.as_str(), Binding::Import(format!("{inside}{imported}")));
         }
     }
 

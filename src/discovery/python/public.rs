@@ -5,13 +5,15 @@ use std::collections::HashSet;
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
 use super::frameworks::{
-    Arguments, CLASS_RULE, CommandKind, Maker, Methods, Offer, arguments_in, arguments_of, groups_of, methods,
+    Arguments, CLASS_RULE, CommandKind, Maker, Methods, Offer, arguments_in, arguments_of, groups_of, is_of_server,
+    methods,
 };
 use super::module::{Module, name_of};
 use super::roles::is_marked;
 use super::schema::Schema;
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
+use crate::discovery::several::Waiting;
 use crate::pep723::is_identifier;
 
 /// The public names of a module.
@@ -110,12 +112,20 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     functions.chain(served).filter(|one| !one.offer.is_off).collect()
 }
 
-/// The functions that are tools where something calls what makes them: its name and line, and them.
-pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(String, usize, Vec<Served<'a>>)> {
+/// The functions that are tools where something calls what makes them, still without them, and they.
+pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(Waiting, Vec<Served<'a>>)> {
     let made = |maker: &Maker<'a>| {
         let served = maker.served(module).into_iter().filter(|(.., offer)| !offer.is_off);
-        let served = served.map(|(symbol, function, offer)| a_function(module, Some(symbol), function, offer));
-        (maker.name(), module.lines.of_node(&maker.function.name), served.collect())
+        let served: Vec<_> =
+            served.map(|(symbol, function, offer)| a_function(module, Some(symbol), function, offer)).collect();
+        let waiting = Waiting {
+            maker: maker.name(),
+            line: module.lines.of_node(&maker.function.name),
+            is_of_server: served.iter().any(|one| is_of_server(one.function)),
+            computes_names: maker.computes_names(),
+            functions: Vec::new(),
+        };
+        (waiting, served)
     };
     module.offers.makers.iter().filter(|maker| maker.waits).map(made).collect()
 }
@@ -152,8 +162,10 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         None if module.offers.are_marked || module.servers.makes || has_classes => Vec::new(),
         None if !module.servers.program.groups.is_empty() => Vec::new(),
         None => {
-            let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
-            functions.into_iter().filter(|function| !is_private(&function.name) && !is_hook(function)).collect()
+            let run: HashSet<&str> = run_at_top(module).collect();
+            let is_private =
+                |name: &str| name.starts_with('_') || name == "main" && module.runs_main || run.contains(name);
+            functions.into_iter().filter(|function| !is_private(&function.name) && !is_hook(module, function)).collect()
         }
         Some(mut names) => {
             names.retain(|(name, _)| !served_otherwise.contains(name));
@@ -178,7 +190,12 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
 }
 
 /// What frameworks call at their own moments: `@agent.system_prompt`, `@app.exception_handler(ValueError)`.
-const HOOKS: [&str; 17] = [
+const HOOKS: [&str; 22] = [
+    "input_guardrail",
+    "output_guardrail",
+    "on_message",
+    "on_chat_start",
+    "on_chat_end",
     "system_prompt",
     "instructions",
     "output_validator",
@@ -198,11 +215,38 @@ const HOOKS: [&str; 17] = [
     "fixture",
 ];
 
-fn is_hook(function: &StmtFunctionDef) -> bool {
-    function.decorator_list.iter().any(|decorator| {
-        let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
-        called.as_attribute_expr().is_some_and(|attribute| HOOKS.contains(&attribute.attr.as_str()))
-    })
+/// The packages whose decorators these are.
+const HOOKING: [&str; 12] = [
+    "agents",
+    "aiohttp",
+    "chainlit",
+    "fastapi",
+    "flask",
+    "litestar",
+    "pydantic_ai",
+    "pytest",
+    "quart",
+    "sanic",
+    "sqlalchemy",
+    "starlette",
+];
+
+fn is_hook(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    let package = |import: &String| HOOKING.contains(&import.split('.').next().unwrap_or_default());
+    module.imports.iter().any(package)
+        && function.decorator_list.iter().any(|decorator| {
+            let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
+            let word = called.as_attribute_expr().map(|attribute| attribute.attr.to_string());
+            let word = word.or_else(|| module.outside_name(called)?.rsplit('.').next().map(str::to_owned));
+            word.is_some_and(|word| HOOKS.contains(&word.as_str()))
+        })
+}
+
+/// The functions that the file runs when it is loaded: `asyncio.run(main())`.
+fn run_at_top<'a>(module: &Module<'a>) -> impl Iterator<Item = &'a str> {
+    let loops =
+        module.calls.iter().filter(|call| module.outside_name(&call.func).is_some_and(|full| full == "asyncio.run"));
+    loops.filter_map(|call| name_of(&call.arguments.args.first()?.as_call_expr()?.func))
 }
 
 fn listed<'a>(

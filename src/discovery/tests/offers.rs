@@ -9,10 +9,14 @@ fn what_frameworks_call_at_their_own_moments_is_no_tool() {
         "from pydantic_ai import Agent\nagent = Agent('x')\n@agent.output_validator()\nasync ",
         "from fastapi import FastAPI\napp = FastAPI()\n@app.exception_handler(ValueError)\n",
         "import pytest\n@pytest.fixture\n",
+        "from agents import input_guardrail\n@input_guardrail\n",
+        "import asyncio\nasyncio.run(hook())\nasync ",
     ] {
         let found = file(&format!("{hook}def hook(ctx): ...\ndef ask(text: str): ...\n"));
         assert_eq!(names(&found), ["ask"], "{hook}");
     }
+    let own = file("import registry\n@registry.middleware\ndef hook(): ...\ndef ask(): ...\n");
+    assert_eq!(names(&own), ["hook", "ask"], "no framework");
     let route = file("from fastapi import FastAPI\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n");
     assert_eq!(names(&route), ["x"]);
 }
@@ -26,7 +30,8 @@ fn functions_beside_classes_of_tools_are_none() {
     assert_eq!(found.warnings.iter().map(|it| &*it.rule).collect::<Vec<_>>(), ["class"]);
     let private = "\"\"\"\ntitle: Search\nauthor: A\n\"\"\"\nclass Tools:\n    def __init__(self): ...\n    async def _run(self, q: str): ...\n\
                    def helper(): ...\n";
-    assert_eq!(names(&file(private)), ["_run"]);
+    let found = file(private);
+    assert_eq!((names(&found), &*found.warnings[0].rule), (vec![], "class"));
     let public = private.replace("def helper", "    def run(self): ...\ndef helper");
     assert_eq!(names(&file(&public)), ["run"]);
 }

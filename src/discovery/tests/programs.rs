@@ -63,6 +63,57 @@ fn applications_of_other_files_have_their_words() {
 }
 
 #[test]
+fn only_what_a_program_takes_whole_is_no_tool_file() {
+    let mcp = "from fastmcp import FastMCP\nimport click\nmcp = FastMCP('x')\n@mcp.tool\ndef search(): ...\n@click.command()\ndef serve(): ...\n";
+    let cli = "import click\nfrom server import serve\n@click.group()\ndef cli(): ...\ncli.add_command(serve)\n";
+    assert_eq!(served(&[("server.py", mcp), ("cli.py", cli)]), ["server.search search", "server.serve serve"]);
+    let foreign =
+        "import click\nfrom uvicorn import main\nimport lib\n@click.group()\ndef cli(): ...\ncli.add_command(main)\n";
+    assert_eq!(served(&[("cli.py", foreign), ("lib.py", "def main(path): ...\n")]), [""; 0]);
+}
+
+#[test]
+fn programs_that_attach_each_other_end() {
+    let group = |name: &str, other: &str| {
+        let own = format!(
+            "import click\nimport {other}\n@click.group()\ndef {name}(): ...\n@{name}.command()\ndef of_{name}(): ...\n"
+        );
+        (0..8).fold(own, |text, number| format!("{text}{name}.add_command({other}.{other}, 'x{number}')\n"))
+    };
+    let (a, b, c) = (group("a", "b"), group("b", "c"), group("c", "b"));
+    let found = served(&[("a.py", &a), ("b.py", &b), ("c.py", &c)]);
+    assert_eq!(found.iter().filter(|one| one.starts_with("a.")).count(), 1 + 8 + 8 * 8);
+}
+
+#[test]
+fn commands_are_those_of_the_named_file() {
+    let main = "import typer\nfrom commands import users, orders\napp = typer.Typer()\napp.add_typer(users.app, name='u')\napp.add_typer(orders.app, name='o')\n";
+    let of = |name: &str| {
+        format!(
+            "import typer\napp = typer.Typer()\n@app.command()\ndef {name}(): ...\n@app.command()\ndef also_{name}(): ...\n"
+        )
+    };
+    let (users, orders) = (of("add"), of("drop"));
+    let files = [
+        ("main.py", main),
+        ("commands/__init__.py", ""),
+        ("commands/users/__init__.py", "from .cli import app\n"),
+        ("commands/users/cli.py", &users),
+        ("commands/orders/__init__.py", "from .cli import app\n"),
+        ("commands/orders/cli.py", &orders),
+    ];
+    assert_eq!(
+        served(&files),
+        [
+            "main.u_add beside:commands/users/cli.py:add",
+            "main.u_also_add beside:commands/users/cli.py:also_add",
+            "main.o_drop beside:commands/orders/cli.py:drop",
+            "main.o_also_drop beside:commands/orders/cli.py:also_drop",
+        ]
+    );
+}
+
+#[test]
 fn a_program_without_commands_has_no_tools() {
     for text in [
         "import click\n@click.group()\ndef cli(): ...\ndef safe(): cli()\n",

@@ -4,13 +4,13 @@ use super::folders::folder;
 use crate::config::{Config, ConfigOptions};
 use crate::discovery::{ToolFile, scan};
 
-const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
+pub(super) const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
 const TOOL: &str = "@mcp.tool()\ndef f(a: int) -> int: ...\ndef helper(): ...\n";
 const REGISTER: &str =
     "def register(mcp):\n    @mcp.tool()\n    def g(a: int): ...\n    @mcp.tool()\n    def f(a: int): ...\n";
 
 /// What is served of each file of a folder: the name, and what the worker knows it by.
-fn served(files: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn served(files: &[(&str, &str)]) -> Vec<String> {
     let folder = folder(files);
     let found = scan(&[folder.path().to_owned()]);
     let of_file = |file: &ToolFile| {
@@ -21,7 +21,7 @@ fn served(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// The places and rules of what is reported.
-fn reported(files: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn reported(files: &[(&str, &str)]) -> Vec<String> {
     let folder = folder(files);
     let found = scan(&[folder.path().to_owned()]);
     let of_file = |file: &ToolFile| {
@@ -163,100 +163,44 @@ fn what_a_helper_keeps_to_itself_is_not_served() {
 }
 
 #[test]
-fn makers_that_the_file_gives_what_they_need_are_called() {
-    const MORE: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
-    const CLASS: &str =
-        "class Tools:\n    def __init__(self, mcp, client):\n        @mcp.tool()\n        def g(a: int): ...\n";
-    const METHOD: &str = "class Tools:\n    def __init__(self, client): ...\n    def add_to(self, mcp):\n        @mcp.tool()\n        def g(a: int): ...\n";
-    let in_class = |text: &str| text.replace("register", "Tools");
-    let top = format!("{SERVER}from tools import register\nregister(mcp, object())\n");
-    let factory =
-        format!("{SERVER}def build():\n    from tools import register\n    register(FastMCP('y'), object())\n");
-    let program = "from mcp.server.fastmcp import FastMCP\nfrom tools import register\n\
-                   def main():\n    mcp = FastMCP('x')\n    register(mcp, object())\n    mcp.run()\n";
-    let method = top.replace("register(mcp, object())", "register(object()).add_to(mcp)");
-    for (server, helper, symbol) in [
-        (top.clone(), MORE, "made:>register:2:g"),
-        (factory, MORE, "made:server.py/build>register:2:g"),
-        (program.to_owned(), MORE, "made:server.py/main>register:2:g"),
-        (in_class(&top), CLASS, "made:>Tools.__init__:3:g"),
-        (in_class(&method), METHOD, "made:>Tools.add_to:4:g"),
-    ] {
-        let files = [("server.py", server.as_str()), ("tools.py", helper)];
-        assert_eq!(served(&files), [format!("server.g beside:tools.py:{symbol}")], "{server}");
-        assert_eq!(reported(&files), [""; 0], "{server}");
-        // In one file.
-        let server = server.replace("from tools import register\n", "").replace("from tools import Tools\n", "");
-        let (imports, rest) = server.split_once('\n').unwrap();
-        let whole = format!("{imports}\n{helper}{rest}").replace("    from tools import register\n", "");
-        let found = served(&[("server.py", &whole)]);
-        let [tool] = &found[..] else { panic!("{whole}\n{found:?}") };
-        assert!(tool.starts_with("server.g made:"), "{tool}");
-    }
-}
-
-#[test]
-fn makers_are_reached_through_helpers() {
-    let more = |name: &str| format!("def register(mcp, client):\n    @mcp.tool()\n    def {name}(a: int): ...\n");
-    let (a, b, c) = (more("a"), more("b"), more("c"));
-    let all = "from .a import register as register_a\nfrom . import b\nfrom ._c import *\n\
-                   def register_all(mcp, client):\n    register_a(mcp, client)\n    b.register(mcp, client)\n";
-    let below = [("tools/__init__.py", all), ("tools/a.py", &a), ("tools/b.py", &b), ("tools/_c.py", &c)];
-    let with = |files: &[(&'static str, &'static str)]| {
-        let all: Vec<_> = files.iter().copied().chain(below).collect();
-        (served(&all), reported(&all))
-    };
-    let build = "from mcp.server.fastmcp import FastMCP\nfrom tools import register_all\n\
-                   def build(name='x'):\n    mcp = FastMCP(name)\n    register_all(mcp, object())\n    return mcp\n\
-                 def also():\n    return build('y')\n";
-    let run = "from server import build\ndef main():\n    mcp = build()\n    mcp.run()\n";
-    let (served, warnings) = with(&[("server.py", build), ("run.py", run)]);
-    let expected = |place: &str| {
-        let of = |name: &str| format!("run.{name} beside:tools/{name}.py:made:{place}>register:2:{name}");
-        ["a", "b"].map(of).to_vec()
-    };
-    assert_eq!(served, expected("server.py/build"));
-    let [unreached] = &warnings[..] else { panic!("{warnings:?}") };
-    assert!(unreached.starts_with("run inner-tools: tools/_c.py, line 1"), "{unreached}");
-}
-
-#[test]
-fn what_only_the_program_or_nothing_calls_is_not_called() {
-    const MORE: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
-    for calls in [
-        "if __name__ == '__main__':\n    register(mcp, object())\n",
-        "async def main():\n    register(mcp, object())\n",
-        "def main(port):\n    register(mcp, object())\n",
-        "def main():\n    register(mcp, object())\n    other.run()\n",
-        "@wrapped\ndef main():\n    register(mcp, object())\n",
-        "",
-    ] {
-        let server = format!("{SERVER}from tools import register\n{calls}");
-        let files = [("server.py", server.as_str()), ("tools.py", MORE)];
-        assert!(served(&files).is_empty(), "{calls}");
-        let warnings = reported(&files);
-        assert!(
-            matches!(&warnings[..], [one] if one.starts_with("server inner-tools: tools.py, line 1")),
-            "{warnings:?}"
+fn functions_that_a_helper_gives_to_the_server_are_tools() {
+    let server = format!("{SERVER}from tools.jobs import add_tools\nadd_tools(mcp)\n");
+    for text in ["mcp.add_tool(get)", "mcp.tool()(get)", "mcp.add_tool(FunctionTool.from_function(get))"] {
+        let helper = format!(
+            "from fastmcp.tools import FunctionTool\nfrom fastmcp import FastMCP\ndef get(a: int): ...\ndef own(): ...\n\
+             def add_tools(mcp: FastMCP):\n    {text}\n"
         );
+        let files = [("server.py", server.as_str()), ("tools/__init__.py", ""), ("tools/jobs.py", &helper)];
+        assert_eq!(served(&files), ["server.get beside:tools/jobs.py:get"], "{text}");
     }
-    // Its tools have computed names, one for each time it is called.
-    let computed = MORE.replace("tool()", "tool(name=client.name)");
-    let server = format!("{SERVER}from tools import register\nfor one in clients():\n    register(mcp, one)\n");
-    assert!(served(&[("server.py", &server), ("tools.py", &computed)]).is_empty());
 }
 
 #[test]
-fn a_tool_file_that_waits_is_given_what_it_needs_by_another() {
-    let build = "from fastmcp import FastMCP\ndef build(roots):\n    mcp = FastMCP('x')\n    @mcp.tool\n    def f(): ...\n    return mcp\n";
-    let app = "from server import build\nmcp = build(['a'])\napp = mcp.http_app()\n";
-    let files = [("server.py", build), ("app.py", app)];
-    assert_eq!(served(&files), ["app.f beside:server.py:made:>build:4:f"]);
-    assert!(reported(&files).is_empty(), "{:?}", reported(&files));
-    // An agent's tools are its own.
-    let agent = "from langchain_core.tools import tool\ndef build(client):\n    @tool\n    def f() -> str:\n        'Says.'\n    return [f]\n";
-    let asks = "from tools import build\nTOOLS = build(object())\ndef ask(): ...\n";
-    assert_eq!(served(&[("agent.py", asks), ("tools.py", agent)]), ["agent.ask ask"]);
+fn a_server_without_tools_is_named() {
+    let empty = ["s no-tools: the file makes an MCP server, and no tools of it are found"];
+    let registry = "class Registry:\n    def add(self): ...\nREGISTRY = Registry()\n__all__ = ['REGISTRY']\n";
+    let with_registry = format!("{SERVER}from registry import REGISTRY\n");
+    assert_eq!(reported(&[("s.py", &with_registry), ("registry.py", registry)]), empty);
+    let class = format!("{SERVER}class Host:\n    def run(self): ...\n");
+    assert_eq!(reported(&[("s.py", &class)]), empty);
+    let main = "from server import run\ndef main(): run()\nif __name__ == '__main__':\n    main()\n";
+    assert_eq!(
+        reported(&[("main.py", main), ("server.py", SERVER)]),
+        ["main no-tools: server.py makes an MCP server, and no tools of it are found"]
+    );
+}
+
+#[test]
+fn helpers_of_packages_are_helpers() {
+    let files = [
+        ("server.py", "from pkg import a\ndef f(): ...\n"),
+        ("pkg/a.py", "import b\n"),
+        ("b.py", "import c\ndef fb(): ...\n"),
+        ("c.py", "def fc(): ...\n"),
+        ("other.py", "import d\n@mcp.tool()\ndef o(): ...\n"),
+        ("d.py", "def fd(): ...\n"),
+    ];
+    assert_eq!(served(&files), ["other.o o", "server.f f"]);
 }
 
 #[test]

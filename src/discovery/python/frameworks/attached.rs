@@ -5,14 +5,20 @@ use ruff_python_ast::{Expr, ExprCall};
 
 use super::commands::{is_group, is_of_click};
 use super::groups::{Owner, name_of, owner, owners_of};
-use super::text;
+use super::{package, text};
 use crate::discovery::python::literals::keyword;
 use crate::discovery::python::module::{Binding, Module};
 use crate::discovery::{Attached, Group, Program};
 
+/// The packages that make commands.
+const COMMANDS: [&str; 3] = ["click", "rich_click", "typer"];
+
 /// The groups of a module, and what it attaches to them.
 pub(super) fn program_of(module: &Module<'_>) -> Program {
     let mut program = Program::default();
+    if !module.imports.iter().any(|import| COMMANDS.contains(&package(import))) {
+        return program;
+    }
     for function in module.functions() {
         if is_group(module, function) && owners_of(module, function).is_empty() {
             let called = name_of(module, Owner::Group(function)).unwrap_or_default();
@@ -24,8 +30,10 @@ pub(super) fn program_of(module: &Module<'_>) -> Program {
     applications.sort_by(|a, b| a.name.cmp(&b.name));
     program.groups.extend(applications);
     for function in module.functions() {
-        let is_command = module.offers.get(function).is_some_and(|offer| offer.command.is_some());
-        let outermost = owners_of(module, function).pop().filter(|_| is_command);
+        if module.offers.get(function).is_none_or(|offer| offer.command.is_none()) {
+            continue;
+        }
+        let outermost = owners_of(module, function).pop();
         let line = module.lines.of_node(&function.name);
         if let Some(owner) = outermost
             && let Some(group) = program.groups.iter_mut().find(|group| group.name == written(owner))
@@ -48,18 +56,14 @@ fn application(module: &Module<'_>, name: &str, binding: &Binding<'_>) -> Option
 
 fn attached(module: &Module<'_>, call: &ExprCall) -> Option<Attached> {
     let target = module.outside_name(call.arguments.args.first()?).filter(|full| !full.starts_with("builtins."))?;
-    let (method, name) = match call.func.as_call_expr() {
+    let (method, name) = if let Some(by) = call.func.as_call_expr() {
         // `app.command("setup")(setup)`
-        Some(by) => {
-            let method = by.func.as_attribute_expr().filter(|it| it.attr.as_str() == "command")?;
-            (method, by.arguments.args.first().or_else(|| keyword(by, "name")))
-        }
-        None => {
-            let method = call.func.as_attribute_expr()?;
-            let is_one = matches!(method.attr.as_str(), "add_command" | "add_typer");
-            let name = keyword(call, "name").or_else(|| call.arguments.args.get(1));
-            (is_one.then_some(method)?, name)
-        }
+        let method = by.func.as_attribute_expr().filter(|it| it.attr.as_str() == "command")?;
+        (method, by.arguments.args.first().or_else(|| keyword(by, "name")))
+    } else {
+        let method = call.func.as_attribute_expr()?;
+        let is_one = matches!(method.attr.as_str(), "add_command" | "add_typer");
+        (is_one.then_some(method)?, keyword(call, "name").or_else(|| call.arguments.args.get(1)))
     };
     let mut owners = vec![owner(module, &method.value)?];
     owners.extend(super::groups::owners_above(module, owners[0]));
@@ -69,7 +73,7 @@ fn attached(module: &Module<'_>, call: &ExprCall) -> Option<Attached> {
 }
 
 /// Its name in the file.
-fn written<'a>(owner: Owner<'a>) -> &'a str {
+fn written(owner: Owner<'_>) -> &str {
     match owner {
         Owner::Group(function) => &function.name,
         Owner::Application(name) => name,

@@ -18,7 +18,12 @@ pub struct Calls {
     pub by: BTreeMap<String, BTreeSet<Called>>,
     /// The functions that the worker can call as they are, in the order of their lines.
     pub callable: Vec<String>,
+    /// What it imports, dotted.
+    pub imports: Vec<String>,
 }
+
+/// What calls where the file is the program, under `if __name__ == "__main__"`.
+pub const PROGRAM: &str = "__main__";
 
 /// What is called.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +34,8 @@ pub enum Called {
     Outside(String),
     /// A method of something.
     Method(String),
+    /// Another module, which runs when it is imported.
+    Module(String),
 }
 
 impl Calls {
@@ -45,6 +52,7 @@ impl Calls {
         search.visit_body(body);
         let functions = module.functions().into_iter().filter(|function| is_callable(module, function));
         search.found.callable = functions.map(|function| function.name.to_string()).collect();
+        search.found.imports = module.imports.iter().cloned().collect();
         search.found
     }
 }
@@ -79,10 +87,13 @@ impl<'a> Search<'_, 'a> {
         self.class = around;
     }
 
-    /// Without what only runs where the file is the program.
     fn branch(&mut self, branch: &'a StmtIf) {
         self.visit_expr(&branch.test);
-        if !is_main_guard(&branch.test) {
+        if is_main_guard(&branch.test) && self.owner.is_empty() {
+            PROGRAM.clone_into(&mut self.owner);
+            self.visit_body(&branch.body);
+            self.owner.clear();
+        } else {
             self.visit_body(&branch.body);
         }
         for clause in &branch.elif_else_clauses {
@@ -92,10 +103,16 @@ impl<'a> Search<'_, 'a> {
     }
 
     fn import(&mut self, from: Option<&str>, names: &'a [Alias]) {
-        for alias in names.iter().filter(|_| !self.owner.is_empty()) {
+        let separator = if from.is_some_and(|from| from.ends_with('.')) { "" } else { "." };
+        let modules = self.found.by.entry(self.owner.clone()).or_default();
+        modules.extend(from.map(|from| Called::Module(from.to_owned())));
+        for alias in names {
             let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-            let full = from.map_or_else(|| alias.name.to_string(), |from| format!("{from}.{}", alias.name));
-            self.imports.insert(name, full);
+            let full = from.map_or_else(|| alias.name.to_string(), |from| format!("{from}{separator}{}", alias.name));
+            modules.insert(Called::Module(full.clone()));
+            if !self.owner.is_empty() {
+                self.imports.insert(name, full);
+            }
         }
     }
 
@@ -132,8 +149,10 @@ impl<'a> Search<'_, 'a> {
     }
 }
 
+/// Not `super().__init__`, which would mean any.
 fn method_of(called: &Expr) -> Option<Called> {
-    Some(Called::Method(called.as_attribute_expr()?.attr.to_string()))
+    let name = called.as_attribute_expr()?.attr.as_str();
+    (!name.starts_with("__")).then(|| Called::Method(name.to_owned()))
 }
 
 impl<'a> Visitor<'a> for Search<'_, 'a> {

@@ -56,15 +56,20 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
     for toolset in toolsets(module, exported) {
         found.exported.push(toolset.holder);
         let is_of_class = toolset.holder == toolset.class.name.as_str();
-        match needed_by_constructor(module, toolset.class).filter(|_| is_of_class) {
-            Some(parameter) => {
-                let class = &toolset.class.name;
-                let what = format!("the tools of `{class}` are not served: its constructor needs `{parameter}`");
-                let fix =
-                    format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
-                found.refused.push((module.lines.of_node(class), Diagnosis::new(what, fix)));
-            }
-            None => add(module, toolset, &mut found.served),
+        if let Some(parameter) = needed_by_constructor(module, toolset.class).filter(|_| is_of_class) {
+            let class = &toolset.class.name;
+            let what = format!("the tools of `{class}` are not served: its constructor needs `{parameter}`");
+            let fix = format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
+            found.refused.push((module.lines.of_node(class), Diagnosis::new(what, fix)));
+            continue;
+        }
+        let before = found.served.len();
+        add(module, toolset, &mut found.served);
+        if found.served.len() == before && is_of_open_webui(module, toolset.class) {
+            let class = &toolset.class.name;
+            let what = format!("the tools of `{class}` are not served: it has no public methods");
+            let fix = "give them names without a leading underscore";
+            found.refused.push((module.lines.of_node(class), Diagnosis::new(what, fix)));
         }
     }
     found
@@ -236,9 +241,6 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         Kind::Registered => registered(&methods),
         _ => Vec::new(),
     };
-    // Open WebUI offers these, too.
-    let is_private_toolset =
-        kind == Kind::Methods && is_of_open_webui(module, class) && !methods.iter().any(|it| is_public(it));
     for method in methods.iter().filter(|method| !is_property(method)) {
         if served.len() >= MOST_METHODS {
             return;
@@ -247,7 +249,6 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         let is_tool = match kind {
             Kind::Decorated => offer.is_some(),
             Kind::Registered if !registered.is_empty() => registered.contains(&method.name.as_str()) || offer.is_some(),
-            _ if is_private_toolset => !method.name.starts_with("__"),
             _ => is_public(method) || offer.is_some(),
         };
         if is_tool {

@@ -43,6 +43,9 @@ const LOOPS: [&str; 2] = ["asyncio.run", "anyio.run"];
 /// Decorators that keep the function.
 const KEEPING: [&str; 4] = ["cache", "lru_cache", "functools.cache", "functools.lru_cache"];
 
+/// Decorators of methods that no instance is needed for.
+const WITHOUT_INSTANCE: [&str; 2] = ["builtins.staticmethod", "builtins.classmethod"];
+
 /// A function or method that makes tools.
 #[derive(Debug)]
 pub(in crate::discovery::python) struct Maker<'a> {
@@ -75,13 +78,17 @@ impl<'a> Maker<'a> {
         class + &self.function.name
     }
 
+    /// Whether it gives tools computed names, as one does that is called several times.
+    pub fn computes_names(&self) -> bool {
+        self.tools.iter().any(|tool| tool.decorator_list.iter().any(names_by_computation))
+    }
+
     /// Its tools that are served, or are where it is called: what the worker knows each by, and what makes it one.
     pub fn served(&self, module: &Module<'a>) -> Vec<(String, &'a StmtFunctionDef, Offer<'a>)> {
         let is_there = self.obstacle.is_none() || self.waits;
         let served = self.tools.iter().filter(|tool| is_there && is_identifier(&tool.name));
         let offer = |tool: &'a StmtFunctionDef| {
             let offer = tool.decorator_list.iter().find_map(|decorator| offer_of(module, decorator))?;
-            // What is called several times gives its tools computed names.
             if self.waits && tool.decorator_list.iter().any(names_by_computation) {
                 return None;
             }
@@ -256,6 +263,9 @@ fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) -> Option<O
         return Some(ARGUMENTS);
     }
     let required = required_by(function);
+    if maker.class.is_some() && !function.decorator_list.is_empty() {
+        return Some(OF_CLASS);
+    }
     if let Some(class) = maker.class {
         let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
         return (!is_made).then_some(OF_CLASS);
@@ -283,7 +293,8 @@ fn obstacle_to_name(module: &Module<'_>, class: Option<&StmtClassDef>, function:
     }
     let keeps = |decorator: &Decorator| {
         let full = module.outside_name(decorated_by(decorator));
-        class.is_none() && full.is_some_and(|full| KEEPING.contains(&full.as_str()))
+        let known: &[&str] = if class.is_some() { &WITHOUT_INSTANCE } else { &KEEPING };
+        full.is_some_and(|full| known.contains(&full.as_str()))
     };
     let is_kept = function.decorator_list.iter().all(keeps);
     (!is_kept).then_some(("its decorator may make something else of it", MOVE))

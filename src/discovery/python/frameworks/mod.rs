@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 use serde_json::Map;
 
-pub use calls::{Called, Calls};
+pub use calls::{Called, Calls, PROGRAM};
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::arguments_in;
@@ -36,7 +36,7 @@ use super::literals::{keyword, literal};
 use super::module::{Binding, Module, Named};
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
-use crate::discovery::{Function, ToolHints};
+use crate::discovery::{Function, Given, JsonSchema, Role, ToolHints};
 use crate::pep723::nearest_identifier;
 use crate::words::first_paragraph;
 
@@ -139,6 +139,10 @@ pub(super) struct Offers<'a> {
     tools: HashMap<usize, Offer<'a>>,
     /// The functions that make further ones when they are called.
     pub(super) makers: Vec<Maker<'a>>,
+    /// The functions of other files that it makes tools.
+    pub(super) given: Vec<Given>,
+    /// Whether a function of the file gives functions of it to a server.
+    gives: bool,
     /// Whether the file marks what it offers: a function without a mark is then none of it.
     pub(super) are_marked: bool,
 }
@@ -169,10 +173,12 @@ impl<'a> Offers<'a> {
                 found.tools.entry(place(function)).or_insert(offer);
             }
         }
-        for (function, offer) in registered::registered(module, body) {
+        let registered = registered::registered(module, body);
+        (found.given, found.gives) = (registered.given, registered.gives);
+        for (function, offer) in registered.found {
             found.tools.entry(place(function)).or_insert(offer);
         }
-        found.are_marked |= !found.tools.is_empty();
+        found.are_marked |= !found.tools.is_empty() || found.given.iter().any(|given| given.bound.is_none());
         found
     }
 
@@ -186,6 +192,30 @@ impl Offer<'_> {
     pub(super) fn hides(&self, name: &str) -> bool {
         let listed = self.excluded.and_then(Expr::as_list_expr);
         listed.is_some_and(|list| list.elts.iter().filter_map(text).any(|other| other == name))
+    }
+
+    /// What it says of a function of another file.
+    fn given(&self, module: &Module<'_>, target: String, bound: Option<&str>) -> Given {
+        let mut said = Function {
+            name: String::new(),
+            symbol: None,
+            input_schema: JsonSchema::of(&Map::new()),
+            output_schema: None,
+            is_async: false,
+            line: 0,
+            served_as: None,
+            summary: None,
+            description: None,
+            role: Role::Tool,
+            declared: None,
+            hints: None,
+            defined_in: None,
+        };
+        self.apply(module, &mut said);
+        let description = said.description.is_some().then_some((said.summary, said.description));
+        let name = Some(said.name).filter(|name| !name.is_empty());
+        let bound = bound.map(str::to_owned);
+        Given { target, bound, name, description, hints: said.hints, declared: said.declared }
     }
 
     /// Applies the arguments to a described function.

@@ -12,22 +12,30 @@ use super::{
 };
 use crate::discovery::python::module::{Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
+use crate::discovery::{Given, is_standard};
 
-/// The functions of the top level that such calls make tools, with what the calls say of them.
-pub(super) fn registered<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<(&'a StmtFunctionDef, Offer<'a>)> {
-    let mut search = Registered { module, local: Vec::new(), depth: Depth::default(), found: Vec::new() };
+/// More functions of other files are not read.
+const MOST: usize = 1000;
+
+/// The functions of the top level that such calls make tools, with what the calls say of them, and those of other files.
+pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Registered<'m, 'a> {
+    let (local, depth) = (Vec::new(), Depth::default());
+    let mut search = Registered { module, local, depth, found: Vec::new(), given: Vec::new(), gives: false };
     if module.imports.iter().any(|import| FRAMEWORKS.contains(&package(import))) {
         search.visit_body(body);
     }
-    search.found
+    search
 }
 
-struct Registered<'m, 'a> {
+pub(super) struct Registered<'m, 'a> {
     module: &'m Module<'a>,
     /// The names of the functions around what is visited that mean something else in them.
     local: Vec<HashSet<&'a str>>,
     depth: Depth,
-    found: Vec<(&'a StmtFunctionDef, Offer<'a>)>,
+    pub found: Vec<(&'a StmtFunctionDef, Offer<'a>)>,
+    pub given: Vec<Given>,
+    /// Whether a function of the file gives functions of it to a server.
+    pub gives: bool,
 }
 
 impl<'a> Registered<'_, 'a> {
@@ -36,8 +44,48 @@ impl<'a> Registered<'_, 'a> {
         let listed = listed.map(|function| (function, Offer::default()));
         let by = registering(call).or_else(|| is_class(self.module, &call.func).then_some(call));
         let made = by.and_then(|by| Some((function_in(self.module, call)?, read_offer(self.module, by))));
+        let is_of_server = || {
+            let full = self.module.outside_name(&call.func);
+            registering(call).is_some() || full.is_some_and(|full| ["fastmcp", "mcp"].contains(&package(&full)))
+        };
+        self.gives |= made.is_some() && is_of_server();
         let is_of_file = |function: &StmtFunctionDef| !self.local.iter().any(|names| names.contains(&*function.name));
         self.found.extend(listed.chain(made).filter(|(function, _)| is_of_file(function)));
+    }
+
+    /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
+    fn of_other_file(&mut self, call: &'a ExprCall) {
+        for one in listed_tools(self.module, call) {
+            self.give(one, &Offer::default(), None);
+        }
+        let Some(by) = registering(call) else { return };
+        let named = FUNCTION.iter().find_map(|name| keyword(call, name));
+        let Some(value) = named.or(call.arguments.args.first()) else { return };
+        match value.as_call_expr().filter(|made| is_class(self.module, &made.func)) {
+            Some(made) => self.give_made(made, None),
+            None => self.give(value, &read_offer(self.module, by), None),
+        }
+    }
+
+    /// `Tool.from_function(notes.search, name="x")`
+    fn give_made(&mut self, made: &'a ExprCall, bound: Option<&str>) {
+        let named = FUNCTION.iter().find_map(|name| keyword(made, name));
+        if let Some(value) = named.or(made.arguments.args.first()) {
+            self.give(value, &read_offer(self.module, made), bound);
+        }
+    }
+
+    fn give(&mut self, value: &Expr, offer: &Offer<'a>, bound: Option<&str>) {
+        let mut first = value;
+        while let Expr::Attribute(attribute) = first {
+            first = &attribute.value;
+        }
+        let is_local = name_of(first).is_some_and(|name| self.local.iter().any(|names| names.contains(name)));
+        let Some(target) = self.module.outside_name(value).filter(|_| !is_local && !offer.is_off) else { return };
+        let top = package(&target);
+        if !is_standard(top) && !FRAMEWORKS.contains(&top) && self.given.len() < MOST {
+            self.given.push(offer.given(self.module, target, bound));
+        }
     }
 
     fn in_loop(&mut self, each: &'a StmtFor) {
@@ -54,6 +102,9 @@ impl<'a> Registered<'_, 'a> {
         let mut calls = Calls { of: name, by: None, depth: Depth::default() };
         calls.visit_body(&each.body);
         if let Some(by) = calls.by {
+            for item in items {
+                self.give(item, &read_offer(self.module, by), None);
+            }
             let functions = items.iter().filter_map(|item| function_named(self.module, item));
             self.found.extend(functions.map(|function| (function, read_offer(self.module, by))));
         }
@@ -65,6 +116,12 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
         if let Stmt::For(each) = statement {
             self.in_loop(each);
         }
+        if let Stmt::Assign(assign) = statement
+            && let (Some(bound), Some(made)) = (assign.targets.first().and_then(name_of), assign.value.as_call_expr())
+            && is_class(self.module, &made.func)
+        {
+            self.give_made(made, Some(bound));
+        }
         let Stmt::FunctionDef(function) = statement else { return visitor::walk_stmt(self, statement) };
         self.local.push(names_in(function));
         visitor::walk_stmt(self, statement);
@@ -72,10 +129,11 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        if let Expr::Call(call) = expression
-            && !self.local.is_empty()
-        {
-            self.in_function(call);
+        if let Expr::Call(call) = expression {
+            self.of_other_file(call);
+            if !self.local.is_empty() {
+                self.in_function(call);
+            }
         }
         if self.depth.enter() {
             visitor::walk_expr(self, expression);

@@ -26,12 +26,16 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         of.insert(".".to_owned());
     }
     let found = Calls::of(module, body);
+    if (offers.gives || !offers.given.is_empty()) && !found.makes {
+        of.insert(".".to_owned());
+    }
     Servers {
         makes: found.makes,
         runs: found.runs,
         marks: offers.are_marked,
         of: of.into_iter().collect(),
         names: module.exports.named(),
+        given: offers.given.clone(),
         program: super::attached::program_of(module),
         waiting: Vec::new(),
     }

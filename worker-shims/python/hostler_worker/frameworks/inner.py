@@ -141,7 +141,8 @@ def _by_way(host, way, codes):
     place, _, function = way.rpartition("/")
     if not function:
         return []
-    return _making_tools(lambda kept: kept.append(neighbour(host, place).__dict__[function]()), codes)
+    by = neighbour(host, place).__dict__[function]
+    return _making_tools(lambda kept: kept.append(by()), codes)
 
 
 def _making_tools(make, codes):
@@ -202,12 +203,25 @@ class _Server:
 
 def _stop_at_runs():
     """From now on, a server that is run while tools are made on this thread is kept instead, and its function ends there."""
+    _import_servers()
     for place, name in _SERVERS:
         kind = getattr(sys.modules.get(place), name, None)
         for method in _RUNS if kind is not None else ():
             run = getattr(kind, method, None)
             if run is not None and not hasattr(run, "_hostler_run"):
                 setattr(kind, method, _stopping(run))
+
+
+def _import_servers():
+    """Where nothing has imported a server yet, the function that makes tools may do so itself."""
+    from importlib import import_module
+
+    if not any(place in sys.modules for place, _ in _SERVERS):
+        for place, _ in _SERVERS:
+            try:
+                import_module(place)
+            except ImportError:
+                pass
 
 
 def _stopping(run):

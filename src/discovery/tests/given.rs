@@ -1,0 +1,77 @@
+//! Functions of other files that a server is given.
+
+use super::folders::folder;
+use crate::discovery::{ToolFile, scan};
+
+const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
+const NOTES: &str = "def search(q: str):\n    'Search them.'\ndef count(): ...\n";
+
+fn served(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = folder(files);
+    let found = scan(&[folder.path().to_owned()]);
+    let of_file = |file: &ToolFile| {
+        let names = file.functions.iter().map(|it| {
+            format!("{}.{} {} {}", file.pack, it.name, it.symbol(), it.summary.as_deref().unwrap_or_default())
+        });
+        names.collect::<Vec<_>>()
+    };
+    found.files.iter().flat_map(of_file).collect()
+}
+
+#[test]
+fn functions_of_other_files_are_tools_of_the_server_that_is_given_them() {
+    let search = "s.search beside:notes.py:search Search them.";
+    for (text, expected) in [
+        ("from notes import search\nmcp.tool()(search)\n", search),
+        ("import notes\nmcp.add_tool(notes.search)\n", search),
+        ("from notes import search as find\ndef setup():\n    mcp.tool(find)\n", search),
+        ("import notes\nfor one in (notes.search,):\n    mcp.add_tool(one)\n", search),
+        ("from notes import search\nALL = [search]\nfor one in ALL:\n    mcp.tool()(one)\n", search),
+        ("from notes import search\nother = FastMCP('y', tools=[search])\n", search),
+        ("from all_notes import search\nmcp.tool()(search)\n", search),
+        (
+            "from notes import search\nmcp.tool(name='find-it', description='Finds.')(search)\n",
+            "s.find_it beside:notes.py:search Finds.",
+        ),
+        (
+            "from mcp.server.fastmcp.tools import Tool\nimport notes\nmcp.add_tool(Tool.from_function(notes.search, name='find'))\n",
+            "s.find beside:notes.py:search Search them.",
+        ),
+        ("from made import Find\nmcp.add_tool(Find.fn)\n", "s.find beside:notes.py:search Finds."),
+        ("from regs import register_all\nregister_all(mcp)\n", search),
+    ] {
+        let server = format!("{SERVER}{text}");
+        let made = "from fastmcp.tools import Tool\nfrom notes import search\nFind = Tool.from_function(search, name='find', description='Finds.')\n";
+        let files = [
+            ("s.py", server.as_str()),
+            ("notes.py", NOTES),
+            ("all_notes.py", "from notes import *\n"),
+            ("_other.py", "def search(): ...\n"),
+            ("made.py", made),
+            (
+                "regs.py",
+                "from mcp.server.fastmcp import FastMCP\nfrom notes import search\ndef register_all(mcp: FastMCP):\n    mcp.tool()(search)\n",
+            ),
+        ];
+        let found = served(&files);
+        let of_server: Vec<_> = found.iter().filter(|it| it.starts_with("s.")).collect();
+        assert_eq!(of_server, [expected], "{text}");
+    }
+}
+
+#[test]
+fn what_is_given_to_something_else_is_no_tool() {
+    for text in [
+        "from notes import search\ndef setup(search):\n    mcp.tool()(search)\n",
+        "from notes import SEARCH\nmcp.tool()(SEARCH)\n",
+        "import os\nmcp.add_tool(os.remove)\n",
+        "from notes import search\nmcp.tool(enabled=False)(search)\n",
+        "from absent import search\nmcp.tool()(search)\n",
+    ] {
+        let server = format!("{SERVER}{text}");
+        let found = served(&[("s.py", &server), ("notes.py", "def search(): ...\ndef count(): ...\nSEARCH = 1\n")]);
+        assert!(!found.iter().any(|it| it.starts_with("s.")), "{text}\n{found:?}");
+    }
+    let plain = "from notes import search\ndef f(): ...\nregistry.add_tool(search)\n";
+    assert_eq!(served(&[("s.py", plain), ("notes.py", NOTES)]), ["s.f f "]);
+}

@@ -1,0 +1,164 @@
+//! Functions that are called with what they need to make tools.
+
+use super::several::{SERVER, reported, served};
+
+#[test]
+fn makers_that_the_file_gives_what_they_need_are_called() {
+    const MORE: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
+    const CLASS: &str =
+        "class Tools:\n    def __init__(self, mcp, client):\n        @mcp.tool()\n        def g(a: int): ...\n";
+    const METHOD: &str = "class Tools:\n    def __init__(self, client): ...\n    def add_to(self, mcp):\n        @mcp.tool()\n        def g(a: int): ...\n";
+    const STATIC: &str = "class Tools:\n    @staticmethod\n    def register(mcp, client):\n        @mcp.tool()\n        def g(a: int): ...\n";
+    let in_class = |text: &str| text.replace("register", "Tools").replace("Tools.Tools", "Tools.register");
+    let top = format!("{SERVER}from tools import register\nregister(mcp, object())\n");
+    let factory =
+        format!("{SERVER}def build():\n    from tools import register\n    register(FastMCP('y'), object())\n");
+    let program = "from mcp.server.fastmcp import FastMCP\nfrom tools import register\n\
+                   def main():\n    mcp = FastMCP('x')\n    register(mcp, object())\n    mcp.run()\n";
+    let method = top.replace("register(mcp, object())", "register(object()).add_to(mcp)");
+    let by_class = top.replace("register(mcp,", "register.register(mcp,");
+    for (server, helper, symbol) in [
+        (top.clone(), MORE, "made:>register:2:g"),
+        (factory, MORE, "made:server.py/build>register:2:g"),
+        (program.to_owned(), MORE, "made:server.py/main>register:2:g"),
+        (in_class(&top), CLASS, "made:>Tools.__init__:3:g"),
+        (in_class(&method), METHOD, "made:>Tools.add_to:4:g"),
+        (in_class(&by_class), STATIC, "made:>Tools.register:4:g"),
+    ] {
+        let files = [("server.py", server.as_str()), ("tools.py", helper)];
+        assert_eq!(served(&files), [format!("server.g beside:tools.py:{symbol}")], "{server}");
+        assert_eq!(reported(&files), [""; 0], "{server}");
+        // In one file.
+        let server = server.replace("from tools import register\n", "").replace("from tools import Tools\n", "");
+        let (imports, rest) = server.split_once('\n').unwrap();
+        let whole = format!("{imports}\n{helper}{rest}").replace("    from tools import register\n", "");
+        let found = served(&[("server.py", &whole)]);
+        let [tool] = &found[..] else { panic!("{whole}\n{found:?}") };
+        assert!(tool.starts_with("server.g made:"), "{tool}");
+    }
+}
+
+#[test]
+fn makers_are_reached_through_helpers() {
+    let more = |name: &str| format!("def register(mcp, client):\n    @mcp.tool()\n    def {name}(a: int): ...\n");
+    let (a, b, c) = (more("a"), more("b"), more("c"));
+    let all = "from .a import register as register_a\nfrom . import b\nfrom ._c import *\n\
+                   def register_all(mcp, client):\n    register_a(mcp, client)\n    b.register(mcp, client)\n";
+    let below = [("tools/__init__.py", all), ("tools/a.py", &a), ("tools/b.py", &b), ("tools/_c.py", &c)];
+    let with = |files: &[(&'static str, &'static str)]| {
+        let all: Vec<_> = files.iter().copied().chain(below).collect();
+        (served(&all), reported(&all))
+    };
+    let build = "from mcp.server.fastmcp import FastMCP\nfrom tools import register_all\n\
+                   def build(name='x'):\n    mcp = FastMCP(name)\n    register_all(mcp, object())\n    return mcp\n\
+                 def also():\n    return build('y')\n";
+    let run = "from server import build\ndef main():\n    mcp = build()\n    mcp.run()\n";
+    let (served, warnings) = with(&[("server.py", build), ("run.py", run)]);
+    let expected = |place: &str| {
+        let of = |name: &str| format!("run.{name} beside:tools/{name}.py:made:{place}>register:2:{name}");
+        ["a", "b"].map(of).to_vec()
+    };
+    assert_eq!(served, expected("server.py/build"));
+    let [unreached] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(unreached.starts_with("run inner-tools: tools/_c.py, line 1"), "{unreached}");
+}
+
+#[test]
+fn what_only_the_program_or_nothing_calls_is_not_called() {
+    const MORE: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
+    for calls in [
+        "if __name__ == '__main__':\n    register(mcp, object())\n",
+        "async def main():\n    register(mcp, object())\n",
+        "def main(port):\n    register(mcp, object())\n",
+        "def main():\n    register(mcp, object())\n    other.run()\n",
+        "@wrapped\ndef main():\n    register(mcp, object())\n",
+        "",
+    ] {
+        let server = format!("{SERVER}from tools import register\n{calls}");
+        let files = [("server.py", server.as_str()), ("tools.py", MORE)];
+        assert!(served(&files).is_empty(), "{calls}");
+        let warnings = reported(&files);
+        assert!(
+            matches!(&warnings[..], [one] if one.starts_with("server inner-tools: tools.py, line 1")),
+            "{warnings:?}"
+        );
+    }
+    let both = MORE.replace("tool()\n", "tool()\n    def h(): ...\n    @mcp.tool(name=client.name)\n");
+    let server = format!("{SERVER}from tools import register\nregister(mcp, object())\n");
+    let files = [("server.py", server.as_str()), ("tools.py", both.as_str())];
+    assert_eq!(served(&files), ["server.h beside:tools.py:made:>register:2:h"]);
+    assert_eq!(
+        reported(&files),
+        ["server inner-tools: tools.py, line 1: tools that `register` gives computed names are not served"]
+    );
+    // Its tools have computed names, one for each time it is called.
+    let computed = MORE.replace("tool()", "tool(name=client.name)");
+    let server = format!("{SERVER}from tools import register\nfor one in clients():\n    register(mcp, one)\n");
+    assert!(served(&[("server.py", &server), ("tools.py", &computed)]).is_empty());
+}
+
+#[test]
+fn a_tool_file_that_waits_is_given_what_it_needs_by_another() {
+    let build = "from fastmcp import FastMCP\ndef build(roots):\n    mcp = FastMCP('x')\n    @mcp.tool\n    def f(): ...\n    return mcp\n";
+    let app = "from server import build\nmcp = build(['a'])\napp = mcp.http_app()\n";
+    let files = [("server.py", build), ("app.py", app)];
+    assert_eq!(served(&files), ["app.f beside:server.py:made:>build:4:f"]);
+    assert!(reported(&files).is_empty(), "{:?}", reported(&files));
+    // An agent's tools are its own.
+    let agent = "from langchain_core.tools import tool\ndef build(client):\n    @tool\n    def f() -> str:\n        'Says.'\n    return [f]\n";
+    let asks = "from tools import build\nTOOLS = build(object())\ndef ask(): ...\n";
+    assert_eq!(served(&[("agent.py", asks), ("tools.py", agent)]), ["agent.ask ask"]);
+}
+
+const WAITING: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
+
+/// What the worker calls for the tool of `WAITING`.
+fn way(server: &str) -> Option<String> {
+    let found = served(&[
+        ("s.py", server),
+        ("tools.py", WAITING),
+        ("legacy.py", "from tools import register\nregister(1, 2)\n"),
+    ]);
+    let symbol = found.iter().find_map(|it| it.strip_prefix("s.g beside:tools.py:made:"))?;
+    Some(symbol.split('>').next()?.to_owned())
+}
+
+#[test]
+fn the_function_that_the_program_calls_is_called() {
+    let head = "from fastmcp import FastMCP\nfrom tools import register\n";
+    let build = "def build():\n    mcp = FastMCP('x')\n    register(mcp, connect())\n    return mcp\n";
+    let demo = "def demo():\n    register(FastMCP('demo'), 'x')\n";
+    let guard = "if __name__ == '__main__':\n    build().run()\n";
+    assert_eq!(way(&format!("{head}{demo}{build}{guard}")).as_deref(), Some("s.py/build"));
+    let private = demo.replace("demo()", "_demo()");
+    assert_eq!(way(&format!("{head}{private}{build}")).as_deref(), Some("s.py/build"));
+    assert_eq!(way(&format!("{head}{private}")).as_deref(), Some("s.py/_demo"));
+    // What is imported within a function has not run.
+    let within = "def old():\n    import legacy\n";
+    assert_eq!(way(&format!("{head}{within}{build}")).as_deref(), Some("s.py/build"));
+    assert_eq!(way(&format!("{head}import legacy\n{build}")).as_deref(), Some(""));
+}
+
+#[test]
+fn methods_of_one_name_make_no_file_a_server() {
+    let plain = "import lib\nclass E(ValueError):\n    def __init__(self):\n        super().__init__('x')\n    def setup(self): ...\n\
+                 def search(q): ...\ne = E()\ne.setup(1)\n";
+    for name in ["__init__", "setup"] {
+        let lib = format!("class S:\n    def {name}(self, client):\n        @self.mcp.tool()\n        def a(): ...\n");
+        assert!(served(&[("plain.py", plain), ("lib.py", &lib)]).contains(&"plain.search search".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn modules_of_one_name_are_not_mistaken() {
+    let other = WAITING.replace("def g", "def delete_all");
+    let files = [
+        (
+            "s.py",
+            "from mcp.server.fastmcp import FastMCP\nfrom a.tools import register\nimport b.tools\nmcp = FastMCP('x')\nregister(mcp, 1)\n",
+        ),
+        ("a/tools.py", WAITING),
+        ("b/tools.py", &other),
+    ];
+    assert_eq!(served(&files), ["s.g beside:a/tools.py:made:>register:2:g"]);
+}
