@@ -246,7 +246,10 @@ fn is_hook(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
 fn run_at_top<'a>(module: &Module<'a>) -> impl Iterator<Item = &'a str> {
     let loops =
         module.calls.iter().filter(|call| module.outside_name(&call.func).is_some_and(|full| full == "asyncio.run"));
-    loops.filter_map(|call| name_of(&call.arguments.args.first()?.as_call_expr()?.func))
+    // One with arguments is an example of a call.
+    let plain =
+        loops.filter_map(|call| call.arguments.args.first()?.as_call_expr().filter(|it| it.arguments.is_empty()));
+    plain.filter_map(|run| name_of(&run.func))
 }
 
 fn listed<'a>(

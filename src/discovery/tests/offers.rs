@@ -15,6 +15,8 @@ fn what_frameworks_call_at_their_own_moments_is_no_tool() {
         let found = file(&format!("{hook}def hook(ctx): ...\ndef ask(text: str): ...\n"));
         assert_eq!(names(&found), ["ask"], "{hook}");
     }
+    let example = file("import asyncio\nasync def ask(text: str): ...\nasyncio.run(ask('x'))\n");
+    assert_eq!(names(&example), ["ask"]);
     let own = file("import registry\n@registry.middleware\ndef hook(): ...\ndef ask(): ...\n");
     assert_eq!(names(&own), ["hook", "ask"], "no framework");
     let route = file("from fastapi import FastAPI\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n");
