@@ -64,10 +64,16 @@ fn declared_in(folder: &Path) -> Beside {
             return beside;
         }
     }
-    for (above, dots) in projects_above(folder) {
+    // Without links and `..`, whose folders above are others.
+    let Ok(folder) = folder.canonicalize() else { return beside };
+    for (above, dots) in projects_above(&folder) {
         for (name, read) in FILES {
-            let path = above.join(name);
-            beside.needs = declared_by(&path, &format!("{dots}{name}"), read).filter(|_| is_of_owner(&path, folder));
+            let Ok(path) = above.join(name).canonicalize() else { continue };
+            let is_safe = is_of_owner(&path, &folder) && path.parent().is_some_and(|at| is_of_owner(at, &folder));
+            if !is_safe {
+                continue;
+            }
+            beside.needs = declared_by(&path, &format!("{dots}{name}"), read);
             if beside.needs.is_some() {
                 beside.files.push(path);
                 return beside;

@@ -35,13 +35,17 @@ const DEEPEST: usize = 4;
 
 impl ToolFile {
     /// The functions of these files that this one makes tools, and the files that define them.
-    pub(super) fn given<'h>(&self, files: &[&'h ToolFile]) -> Vec<(&'h ToolFile, Function)> {
+    /// `root` is the tool file whose helpers they are.
+    pub(super) fn given<'h>(&self, root: &Path, files: &[&'h ToolFile]) -> Vec<(&'h ToolFile, Function)> {
         let given: Vec<&Given> = self.servers.given.iter().filter(|given| given.bound.is_none()).collect();
         if given.is_empty() {
             return Vec::new();
         }
-        let modules = Modules::of(files.iter().map(|file| (&*file.path, file.imports.as_slice())));
-        given.into_iter().filter_map(|given| given.of(&self.path, files, &modules, DEEPEST)).collect()
+        // The first is the tool file itself.
+        let files: Vec<&'h ToolFile> = files.to_vec();
+        let own = std::iter::once((root, &[][..]));
+        let modules = Modules::of(own.chain(files.iter().map(|file| (&*file.path, file.imports.as_slice()))));
+        given.into_iter().filter_map(|given| given.of(&self.path, &files, &modules, DEEPEST)).collect()
     }
 }
 
@@ -60,10 +64,12 @@ impl Given {
         let function_of = |file: &'h ToolFile, name: &str| {
             file.functions.iter().find(|function| function.symbol() == name && function.role.is_tool())
         };
-        let has =
-            |file: usize, name: &str| made(files[file], name).is_some() || function_of(files[file], name).is_some();
+        let has = |file: usize, name: &str| {
+            let file = file.checked_sub(1).map(|file| files[file]);
+            file.is_some_and(|file| made(file, name).is_some() || function_of(file, name).is_some())
+        };
         let (file, name) = modules.find(from, target, &has)?;
-        let file = files[file];
+        let file = files[file - 1];
         let (file, function) = match made(file, &name) {
             Some(further) if depth > 0 => further.of(&file.path, files, modules, depth - 1)?,
             Some(_) => return None,

@@ -44,7 +44,7 @@ pub struct Attached {
     pub target: String,
 }
 
-/// More commands of other files are not looked for.
+/// More commands and groups of other files are not looked for.
 const MOST: usize = 1000;
 
 impl Program {
@@ -82,8 +82,9 @@ impl ToolFile {
         if self.servers.program.attached.is_empty() {
             return Vec::new();
         }
-        let modules = Modules::of(files.iter().map(|file| (&*file.path, file.imports.as_slice())));
-        let mut search = Search { files, modules, inside: Vec::new(), found: Vec::new() };
+        let own = std::iter::once((&*self.path, self.imports.as_slice()));
+        let modules = Modules::of(own.chain(files.iter().map(|file| (&*file.path, file.imports.as_slice()))));
+        let mut search = Search { files, modules, inside: Vec::new(), steps: 0, found: Vec::new() };
         for attached in &self.servers.program.attached {
             search.collect(&self.path, attached, &[]);
         }
@@ -101,9 +102,11 @@ pub(super) struct Command<'h> {
 
 struct Search<'s, 'h> {
     files: &'s [&'h ToolFile],
-    modules: Modules<'h>,
+    modules: Modules<'s>,
     /// The groups around what is looked at, which may attach one another.
     inside: Vec<(&'h Path, &'h str)>,
+    /// How many were looked at.
+    steps: usize,
     found: Vec<Command<'h>>,
 }
 
@@ -112,11 +115,17 @@ impl<'h> Search<'_, 'h> {
         let group_of =
             |file: &'h ToolFile, name: &str| file.servers.program.groups.iter().find(|group| group.name == name);
         let function_of = |file: &'h ToolFile, name: &str| file.functions.iter().find(|it| it.symbol() == name);
+        // The first is the tool file itself.
         let has = |file: usize, name: &str| {
-            group_of(self.files[file], name).is_some() || function_of(self.files[file], name).is_some()
+            let file = file.checked_sub(1).map(|file| self.files[file]);
+            file.is_some_and(|file| group_of(file, name).is_some() || function_of(file, name).is_some())
         };
+        self.steps += 1;
+        if self.steps > MOST {
+            return;
+        }
         let Some((file, name)) = self.modules.find(from, &attached.target, &has) else { return };
-        let file = self.files[file];
+        let file = self.files[file - 1];
         let mut words: Vec<String> = above.iter().chain(&attached.words).cloned().collect();
         let Some(group) = group_of(file, &name) else {
             if let Some(function) = function_of(file, &name) {

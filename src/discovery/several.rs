@@ -92,8 +92,8 @@ impl ToolFile {
             return;
         }
         self.run_a_server();
-        let mut given = self.given(&own);
-        given.extend(offering.iter().flat_map(|helper| helper.given(&own)));
+        let mut given = self.given(&self.path, &own);
+        given.extend(offering.iter().flat_map(|helper| helper.given(&self.path, &own)));
         let mut taken = self.functions.iter().map(Function::identity).collect();
         self.take_functions(&given, &mut taken);
         if !offering.is_empty() || !given.is_empty() {
@@ -216,12 +216,30 @@ impl ToolFile {
 
     /// Takes single functions of helpers. Of two of one name, the first is served.
     fn take_functions(&mut self, given: &[(&ToolFile, Function)], taken: &mut HashSet<(String, bool)>) {
+        let mut opened: HashSet<&Path> = HashSet::new();
         for (helper, function) in given {
-            if let Some(place) = place_within(&self.path, &helper.path)
-                && taken.insert(function.identity())
-            {
-                self.functions.push(function.of_helper(&helper.path, &place));
+            let Some(place) = place_within(&self.path, &helper.path) else {
+                self.warn_of_place(&helper.path);
+                continue;
+            };
+            if !taken.insert(function.identity()) {
+                let what = format!("the name `{}` is already taken by another tool", function.name);
+                let reason = Diagnosis::new(what, "give it another name");
+                self.warnings.push(Warning { line: 0, rule: "name".into(), reason });
+                continue;
             }
+            self.functions.push(function.of_helper(&helper.path, &place));
+            if opened.insert(&helper.path) {
+                self.open_names_of(helper, &place);
+            }
+        }
+    }
+
+    /// What only live types of a helper can resolve.
+    fn open_names_of(&mut self, helper: &ToolFile, place: &str) {
+        for (side, names) in &helper.open {
+            let names = names.iter().map(|name| format!("{BESIDE}{place}:{name}"));
+            self.open.entry(*side).or_default().extend(names);
         }
     }
 
@@ -243,10 +261,7 @@ impl ToolFile {
                 warnings.push(Warning { line: function.line, rule: "name".into(), reason });
             }
         }
-        for (side, names) in &helper.open {
-            let names = names.iter().map(|name| format!("{BESIDE}{place}:{name}"));
-            self.open.entry(*side).or_default().extend(names);
-        }
+        self.open_names_of(helper, &place);
         self.warnings.extend(warnings.into_iter().map(|Warning { line, rule, reason }| {
             let reason = Diagnosis::new(format!("{place}, line {line}: {}", reason.what), reason.fix);
             Warning { line: 0, rule, reason }

@@ -60,6 +60,23 @@ fn functions_of_other_files_are_tools_of_the_server_that_is_given_them() {
 }
 
 #[test]
+fn a_function_is_that_of_the_named_file() {
+    let server = format!(
+        "{SERVER}from utils import search\nfrom zzz.utils import other\nfrom a0 import search as missing\nmcp.tool()(search)\nmcp.tool()(missing)\n"
+    );
+    let mut files = vec![
+        ("s.py".to_owned(), server),
+        ("utils.py".to_owned(), "def search():\n    'Right.'\n".to_owned()),
+        ("zzz/utils.py".to_owned(), "def search():\n    'Wrong.'\ndef other(): ...\n".to_owned()),
+    ];
+    // Files that have everything from one another.
+    let stars = (0..16).map(|number| format!("from a{number} import *\n")).collect::<Vec<_>>().concat();
+    files.extend((0..16).map(|number| (format!("a{number}.py"), stars.clone())));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(served(&files), ["s.search beside:utils.py:search Right."]);
+}
+
+#[test]
 fn what_is_given_to_something_else_is_no_tool() {
     for text in [
         "from notes import search\ndef setup(search):\n    mcp.tool()(search)\n",
@@ -67,6 +84,11 @@ fn what_is_given_to_something_else_is_no_tool() {
         "import os\nmcp.add_tool(os.remove)\n",
         "from notes import search\nmcp.tool(enabled=False)(search)\n",
         "from absent import search\nmcp.tool()(search)\n",
+        "import notes\ndef draw(ax):\n    ax.tool(notes.search)\n",
+        "import notes\nclass R:\n    def add_tool(self, f): ...\nserver = R()\nserver.add_tool(notes.search)\n",
+        "import menu, notes\nmenu.tool('hammer')(notes.search)\n",
+        "from notes import search\ndef build():\n    from other import search\n    mcp.tool()(search)\n",
+        "import notes\ndef build(items):\n    notes = items\n    mcp.tool()(notes.search)\n",
     ] {
         let server = format!("{SERVER}{text}");
         let found = served(&[("s.py", &server), ("notes.py", "def search(): ...\ndef count(): ...\nSEARCH = 1\n")]);

@@ -83,6 +83,13 @@ fn programs_that_attach_each_other_end() {
     let (a, b, c) = (group("a", "b"), group("b", "c"), group("c", "b"));
     let found = served(&[("a.py", &a), ("b.py", &b), ("c.py", &c)]);
     assert_eq!(found.iter().filter(|one| one.starts_with("a.")).count(), 1 + 8 + 8 * 8);
+    let empty = |own: usize| {
+        let start = format!("import click\n@click.group()\ndef g{own}(): ...\n");
+        (0..14).fold(start, |text, other| format!("{text}import b{other}\ng{own}.add_command(b{other}.g{other})\n"))
+    };
+    let files: Vec<_> = (0..14).map(|number| (format!("b{number}.py"), empty(number))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(served(&files), [""; 0]);
 }
 
 #[test]

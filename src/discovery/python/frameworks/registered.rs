@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 
+use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
 use super::{
-    FRAMEWORKS, FUNCTION, MAKERS, Offer, function_in, function_named, is_class, keyword, listed_tools, package,
-    read_offer,
+    FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_class, keyword, listed_tools,
+    package, read_offer, word_of,
 };
 use crate::discovery::python::module::{Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
@@ -46,11 +47,29 @@ impl<'a> Registered<'_, 'a> {
         let made = by.and_then(|by| Some((function_in(self.module, call)?, read_offer(self.module, by))));
         let is_of_server = || {
             let full = self.module.outside_name(&call.func);
-            registering(call).is_some() || full.is_some_and(|full| ["fastmcp", "mcp"].contains(&package(&full)))
+            registering(call).is_some_and(|by| self.is_by_server(by))
+                || full.is_some_and(|full| ["fastmcp", "mcp"].contains(&package(&full)))
         };
         self.gives |= made.is_some() && is_of_server();
         let is_of_file = |function: &StmtFunctionDef| !self.local.iter().any(|names| names.contains(&*function.name));
         self.found.extend(listed.chain(made).filter(|(function, _)| is_of_file(function)));
+    }
+
+    /// Whether what registers is a server: made by its class, or called so. Others may have methods of these names, too.
+    fn is_by_server(&self, by: &ExprCall) -> bool {
+        let Some(holder) = by.func.as_attribute_expr().map(|method| &*method.value) else { return false };
+        let name = name_of(holder).or_else(|| holder.as_attribute_expr().map(|it| it.attr.as_str()));
+        let is_called_so = name.is_some_and(|name| {
+            let name = name.to_lowercase();
+            ["mcp", "server"].iter().any(|part| name.contains(part)) || name == "app"
+        });
+        match self.module.resolve(holder) {
+            Named::Value { value: Expr::Call(call), .. } if !self.module.is_class(&call.func) => {
+                is_called_so || word_of(self.module, &call.func).is_some_and(|class| SERVERS.contains(&class.as_str()))
+            }
+            Named::Value { .. } | Named::Class(_) => false,
+            Named::Outside(_) | Named::Nothing => is_called_so,
+        }
     }
 
     /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
@@ -58,7 +77,7 @@ impl<'a> Registered<'_, 'a> {
         for one in listed_tools(self.module, call) {
             self.give(one, &Offer::default(), None);
         }
-        let Some(by) = registering(call) else { return };
+        let Some(by) = registering(call).filter(|by| self.is_by_server(by)) else { return };
         let named = FUNCTION.iter().find_map(|name| keyword(call, name));
         let Some(value) = named.or(call.arguments.args.first()) else { return };
         match value.as_call_expr().filter(|made| is_class(self.module, &made.func)) {
@@ -102,7 +121,7 @@ impl<'a> Registered<'_, 'a> {
         let mut calls = Calls { of: name, by: None, depth: Depth::default() };
         calls.visit_body(&each.body);
         if let Some(by) = calls.by {
-            for item in items {
+            for item in items.iter().filter(|_| self.is_by_server(by)).collect::<Vec<_>>() {
                 self.give(item, &read_offer(self.module, by), None);
             }
             let functions = items.iter().filter_map(|item| function_named(self.module, item));
@@ -142,10 +161,44 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
     }
 }
 
-/// The names of its parameters, and of functions in it.
+/// The names of its parameters, and those that it binds.
 fn names_in(function: &StmtFunctionDef) -> HashSet<&str> {
-    let inner = function.body.iter().filter_map(Stmt::as_function_def_stmt).map(|inner| inner.name.as_str());
-    function.parameters.iter().map(|parameter| parameter.name().as_str()).chain(inner).collect()
+    let mut names = Names(function.parameters.iter().map(|parameter| parameter.name().as_str()).collect());
+    names.visit_body(&function.body);
+    names.0
+}
+
+/// The names that statements bind.
+struct Names<'a>(HashSet<&'a str>);
+
+impl<'a> StatementVisitor<'a> for Names<'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let aliases = match statement {
+            Stmt::FunctionDef(function) => return self.0.extend([function.name.as_str()]),
+            Stmt::ClassDef(class) => return self.0.extend([class.name.as_str()]),
+            Stmt::Assign(assign) => {
+                self.0.extend(assign.targets.iter().filter_map(name_of));
+                &[]
+            }
+            Stmt::AnnAssign(assign) => {
+                self.0.extend(name_of(&assign.target));
+                &[]
+            }
+            Stmt::For(each) => {
+                self.0.extend(name_of(&each.target));
+                &[]
+            }
+            Stmt::With(with) => {
+                self.0.extend(with.items.iter().filter_map(|item| name_of(item.optional_vars.as_deref()?)));
+                &[]
+            }
+            Stmt::Import(import) => import.names.as_slice(),
+            Stmt::ImportFrom(import) => import.names.as_slice(),
+            _ => &[],
+        };
+        self.0.extend(aliases.iter().map(|alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str()));
+        walk_stmt(self, statement);
+    }
 }
 
 /// The call that registers a name.
