@@ -59,7 +59,7 @@ impl ToolFile {
     pub(super) fn attach_commands(&mut self, helpers: &[&ToolFile]) -> bool {
         let mut taken: HashSet<String> = self.functions.iter().map(|function| function.name.clone()).collect();
         let before = self.functions.len();
-        for Command { file, function, name } in self.attached_commands(helpers) {
+        for Subcommand { file, function, name } in self.attached_commands(helpers) {
             let Some(place) = place_within(&self.path, &file.path) else {
                 self.warn_of_place(&file.path);
                 continue;
@@ -78,7 +78,7 @@ impl ToolFile {
     }
 
     /// The commands of other files that are part of its program.
-    pub(super) fn attached_commands<'h>(&self, files: &[&'h ToolFile]) -> Vec<Command<'h>> {
+    pub(super) fn attached_commands<'h>(&self, files: &[&'h ToolFile]) -> Vec<Subcommand<'h>> {
         if self.servers.program.attached.is_empty() {
             return Vec::new();
         }
@@ -93,7 +93,7 @@ impl ToolFile {
 }
 
 /// A command of another file.
-pub(super) struct Command<'h> {
+pub(super) struct Subcommand<'h> {
     pub file: &'h ToolFile,
     pub function: &'h Function,
     /// Its name as a tool: the words that lead to it.
@@ -107,7 +107,7 @@ struct Search<'s, 'h> {
     inside: Vec<(&'h Path, &'h str)>,
     /// How many were looked at.
     steps: usize,
-    found: Vec<Command<'h>>,
+    found: Vec<Subcommand<'h>>,
 }
 
 impl<'h> Search<'_, 'h> {
@@ -154,7 +154,7 @@ impl<'h> Search<'_, 'h> {
         if self.found.len() < MOST {
             let words = words.iter().map(String::as_str).chain([last]);
             let name = words.map(nearest_identifier).collect::<Vec<_>>().join("_");
-            self.found.push(Command { file, function, name });
+            self.found.push(Subcommand { file, function, name });
         }
     }
 }
