@@ -42,10 +42,9 @@ impl ToolFile {
             return Vec::new();
         }
         // The first is the tool file itself.
-        let files: Vec<&'h ToolFile> = files.to_vec();
         let own = std::iter::once((root, &[][..]));
         let modules = Modules::of(own.chain(files.iter().map(|file| (&*file.path, file.imports.as_slice()))));
-        given.into_iter().filter_map(|given| given.of(&self.path, &files, &modules, DEEPEST)).collect()
+        given.into_iter().filter_map(|given| given.of(&self.path, files, &modules, DEEPEST)).collect()
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     circular.sort_by_key(|file| !file.servers.makes);
     for file in certain.into_iter().chain(circular) {
         if !helping.contains(&file.path) {
-            // Also through files of packages below, which are nobody's tool files.
+            // Also through files of packages below, which are not listed themselves.
             let reached = neighbours.reachable(&file.path, |path| may_help.contains(path) || !scanned.contains(path));
             helping.extend(reached);
         }

@@ -82,7 +82,8 @@ fn split(dotted: &str) -> Option<(&str, &str)> {
     Some((module, &dotted[at + 1..]))
 }
 
-fn join(module: &str, name: &str) -> String {
+/// `tools.notes` of `tools` and `notes`, `.notes` of `.` and `notes`.
+pub(super) fn join(module: &str, name: &str) -> String {
     if module.ends_with('.') { format!("{module}{name}") } else { format!("{module}.{name}") }
 }
 

@@ -48,7 +48,7 @@ pub struct Attached {
 const MOST: usize = 1000;
 
 impl Program {
-    /// Whether it has none of both.
+    /// Whether it has no groups and attaches nothing.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.attached.is_empty()
     }

@@ -223,9 +223,7 @@ impl ToolFile {
                 continue;
             };
             if !taken.insert(function.identity()) {
-                let what = format!("the name `{}` is already taken by another tool", function.name);
-                let reason = Diagnosis::new(what, "give it another name");
-                self.warnings.push(Warning { line: 0, rule: "name".into(), reason });
+                self.warnings.push(Warning { line: 0, ..function.name_is_taken() });
                 continue;
             }
             self.functions.push(function.of_helper(&helper.path, &place));
@@ -256,9 +254,7 @@ impl ToolFile {
             if taken.insert(function.identity()) {
                 self.functions.push(function.of_helper(&helper.path, &place));
             } else {
-                let what = format!("the name `{}` is already taken by another tool", function.name);
-                let reason = Diagnosis::new(what, "give it another name");
-                warnings.push(Warning { line: function.line, rule: "name".into(), reason });
+                warnings.push(function.name_is_taken());
             }
         }
         self.open_names_of(helper, &place);
@@ -279,6 +275,11 @@ impl Function {
     pub(super) fn of_helper(&self, path: &Path, place: &str) -> Self {
         let symbol = Some(format!("{BESIDE}{place}:{}", self.symbol()));
         Self { symbol, defined_in: Some(path.into()), ..self.clone() }
+    }
+
+    fn name_is_taken(&self) -> Warning {
+        let what = format!("the name `{}` is already taken by another tool", self.name);
+        Warning { line: self.line, rule: "name".into(), reason: Diagnosis::new(what, "give it another name") }
     }
 
     /// What no other function of its file has. A tool and a prompt may have one name.

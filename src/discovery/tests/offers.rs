@@ -1,4 +1,4 @@
-//! What beside the tools of a framework's file is none.
+//! Functions beside the tools of a framework's file that are not tools.
 
 use super::{file, names};
 

@@ -1,17 +1,6 @@
 //! Programs of click and typer in several files.
 
-use super::folders::folder;
-use crate::discovery::{ToolFile, scan};
-
-fn served(files: &[(&str, &str)]) -> Vec<String> {
-    let folder = folder(files);
-    let found = scan(&[folder.path().to_owned()]);
-    let of_file = |file: &ToolFile| {
-        let names = file.functions.iter().map(|it| format!("{}.{} {}", file.pack, it.name, it.symbol()));
-        names.collect::<Vec<_>>()
-    };
-    found.files.iter().flat_map(of_file).collect()
-}
+use super::several::served;
 
 const PRODUCTS: &str = "import click\n@click.group()\ndef products(): ...\n@products.command('list')\ndef list_products(): ...\n\
                         @products.group()\ndef stock(): ...\n@stock.command()\ndef count(): ...\ndef helper(): ...\n";

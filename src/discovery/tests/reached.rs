@@ -140,6 +140,13 @@ fn the_function_that_the_program_calls_is_called() {
 }
 
 #[test]
+fn what_a_star_imports_is_called() {
+    let head = "from fastmcp import FastMCP\nfrom tools import *\nmcp = FastMCP('x')\n";
+    let build = "def build():\n    register(mcp, connect())\n";
+    assert_eq!(way(&format!("{head}{build}")).as_deref(), Some("s.py/build"));
+}
+
+#[test]
 fn methods_of_one_name_make_no_file_a_server() {
     let plain = "import lib\nclass E(ValueError):\n    def __init__(self):\n        super().__init__('x')\n    def setup(self): ...\n\
                  def search(q): ...\ne = E()\ne.setup(1)\n";

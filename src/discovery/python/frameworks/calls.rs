@@ -7,6 +7,7 @@ use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
 
 use super::inner::is_callable;
 use crate::discovery::is_standard;
+use crate::discovery::modules::join;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
 use crate::discovery::python::reach::is_main_guard;
 use crate::discovery::python::syntax::Depth;
@@ -103,16 +104,26 @@ impl<'a> Search<'_, 'a> {
     }
 
     fn import(&mut self, from: Option<&str>, names: &'a [Alias]) {
-        let separator = if from.is_some_and(|from| from.ends_with('.')) { "" } else { "." };
         let modules = self.found.by.entry(self.owner.clone()).or_default();
         modules.extend(from.map(|from| Called::Module(from.to_owned())));
         for alias in names {
             let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-            let full = from.map_or_else(|| alias.name.to_string(), |from| format!("{from}{separator}{}", alias.name));
+            let full = from.map_or_else(|| alias.name.to_string(), |from| join(from, &alias.name));
             modules.insert(Called::Module(full.clone()));
             if !self.owner.is_empty() {
                 self.imports.insert(name, full);
             }
+        }
+    }
+
+    /// What may be called: with several star imports, something of each of their modules.
+    fn all_called(&self, called: &Expr) -> Vec<Called> {
+        let stars = &self.module.star_imports;
+        match name_of(called)
+            .filter(|name| !self.module.bindings.contains_key(name) && !self.imports.contains_key(name))
+        {
+            Some(name) => stars.iter().map(|star| Called::Outside(join(star, name))).collect(),
+            None => self.called(called).into_iter().collect(),
         }
     }
 
@@ -126,13 +137,8 @@ impl<'a> Search<'_, 'a> {
             return Some(Called::Own(name.to_owned()));
         }
         match self.module.resolve(called) {
+            Named::Outside(full) if full.starts_with("builtins.") => method_of(called),
             Named::Outside(full) => {
-                let stars = !self.module.star_imports.is_empty();
-                let full = match full.strip_prefix("builtins.") {
-                    Some(name) if stars => format!("*.{name}"),
-                    Some(_) => return method_of(called),
-                    None => full,
-                };
                 let is_foreign = is_standard(full.split('.').next().unwrap_or_default());
                 (!is_foreign).then_some(Called::Outside(full))
             }
@@ -172,10 +178,9 @@ impl<'a> Visitor<'a> for Search<'_, 'a> {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        if let Expr::Call(call) = expression
-            && let Some(called) = self.called(&call.func)
-        {
-            self.found.by.entry(self.owner.clone()).or_default().insert(called);
+        if let Expr::Call(call) = expression {
+            let called = self.all_called(&call.func);
+            self.found.by.entry(self.owner.clone()).or_default().extend(called);
         }
         if self.depth.enter() {
             visitor::walk_expr(self, expression);

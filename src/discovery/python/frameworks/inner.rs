@@ -383,7 +383,7 @@ fn makes_server(module: &Module<'_>, called: &Expr) -> bool {
     let names_one = |word: &str| ["server", "mcp"].iter().any(|part| word.contains(part));
     let is_other = |full: &str| {
         let word = last_name(full);
-        // What is imported within a function is none of Python's own names.
+        // A name that is imported within a function is not a builtin.
         let is_standard = package(full) != "builtins" && is_standard(package(full));
         word.starts_with(|c: char| c.is_ascii_lowercase()) && names_one(word) && !is_standard
     };

@@ -121,8 +121,10 @@ impl<'a> Registered<'_, 'a> {
         let mut calls = Calls { of: name, by: None, depth: Depth::default() };
         calls.visit_body(&each.body);
         if let Some(by) = calls.by {
-            for item in items.iter().filter(|_| self.is_by_server(by)).collect::<Vec<_>>() {
-                self.give(item, &read_offer(self.module, by), None);
+            if self.is_by_server(by) {
+                for item in items {
+                    self.give(item, &read_offer(self.module, by), None);
+                }
             }
             let functions = items.iter().filter_map(|item| function_named(self.module, item));
             self.found.extend(functions.map(|function| (function, read_offer(self.module, by))));
