@@ -108,8 +108,7 @@ fn is_by_itself(file: &ToolFile) -> bool {
 /// What it imports, or the decorators of its low-level server, are not in the second version.
 fn uses_first_sdk(file: &ToolFile) -> bool {
     let imports = |module: &str| file.imports.iter().any(|import| import == module);
-    let is_low_level = file.functions.iter().any(|function| function.symbol().starts_with("call_tool:"));
-    (imports("mcp.server.fastmcp") || is_low_level) && !imports("mcp.server.mcpserver")
+    (imports("mcp.server.fastmcp") || file.servers.is_low_level) && !imports("mcp.server.mcpserver")
 }
 
 fn has_servers(file: &ToolFile) -> bool {

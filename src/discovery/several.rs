@@ -33,6 +33,15 @@ pub struct Servers {
     /// Tools that its functions make where they are given what they need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
+    /// Whether it has handlers of a low-level server.
+    #[serde(default)]
+    pub is_low_level: bool,
+    /// What the worker knows the function by that is called for tools of such a server, where it lists them from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<String>,
+    /// Tools that the file has for such a server of another file. Their symbols lack that function.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<Function>,
 }
 
 /// The tools of a function that needs arguments.
@@ -57,10 +66,12 @@ pub(super) const MADE: &str = "made:";
 /// The rule of `check` about a file that offers nothing.
 pub(super) const NO_TOOLS: &str = "no-tools";
 /// Rules of `check` about what is served, which hold for helpers as well.
-const OF_SERVING: [&str; 4] = [INNER_TOOLS, "low-level", "class", "name"];
+const OF_SERVING: [&str; 4] = [INNER_TOOLS, LOW_LEVEL, "class", "name"];
 /// What to do about a server without tools.
 pub(super) const MARK: &str =
     "mark functions of this file or of a file that it imports with its decorator, `@mcp.tool()`";
+/// The rule about tools that a low-level server computes.
+pub(super) const LOW_LEVEL: &str = "low-level-server";
 /// The rule about functions that make tools.
 pub(super) const INNER_TOOLS: &str = "inner-tools";
 
@@ -86,6 +97,7 @@ impl ToolFile {
         // What needs no server, such as a tool of an agent, is the helper's own.
         let by_server = |helper: &&ToolFile| helper.servers.makes || !helper.servers.of.is_empty();
         let own: Vec<&ToolFile> = own.iter().map(|helper| &**helper).collect();
+        self.take_listed(&own);
         let offering: Vec<&ToolFile> =
             own.iter().copied().filter(|helper| helper.servers.marks).filter(by_server).collect();
         if !is_host || offering.is_empty() && self.servers.given.is_empty() {
@@ -187,6 +199,10 @@ impl ToolFile {
             return None;
         }
         let again = |function: &Function| {
+            // Those of a low-level server have no types.
+            if function.defined_in.is_some() && !function.symbol().starts_with(BESIDE) {
+                return Some(function.clone());
+            }
             let (path, symbol) = (function.defined_in.as_deref(), function.symbol_in_file());
             let symbol = &*symbol;
             let among = path.map_or(&own, |path| &read[path]);
@@ -197,6 +213,20 @@ impl ToolFile {
             Some(Function { name, symbol, defined_in, ..found })
         };
         self.functions.iter().map(again).collect()
+    }
+
+    /// Adds the tools that helpers have for a low-level server which lists some from elsewhere.
+    fn take_listed(&mut self, helpers: &[&ToolFile]) {
+        let Some(handler) = self.servers.lists.clone() else { return };
+        let mut taken: HashSet<_> = self.functions.iter().map(Function::identity).collect();
+        for helper in helpers {
+            let listed = helper.servers.listed.iter().filter(|function| taken.insert(function.identity()));
+            let listed: Vec<Function> = listed.map(|function| function.handled_by(&handler, &helper.path)).collect();
+            if !listed.is_empty() {
+                self.warnings.retain(|warning| warning.rule != LOW_LEVEL);
+            }
+            self.functions.extend(listed);
+        }
     }
 
     /// Says whose tools are missing: those of the server that a helper makes.
@@ -277,6 +307,12 @@ impl Function {
         Self { symbol, defined_in: Some(path.into()), ..self.clone() }
     }
 
+    /// The same as a tool of a low-level server, by what the worker calls for it.
+    fn handled_by(&self, handler: &str, path: &Path) -> Self {
+        let symbol = Some(format!("{handler}{}", self.symbol()));
+        Self { symbol, defined_in: Some(path.into()), ..self.clone() }
+    }
+
     fn name_is_taken(&self) -> Warning {
         let what = format!("the name `{}` is already taken by another tool", self.name);
         Warning { line: self.line, rule: "name".into(), reason: Diagnosis::new(what, "give it another name") }
@@ -297,7 +333,7 @@ impl Function {
     fn symbol_in_file(&self) -> Cow<'_, str> {
         let inside = self.symbol().strip_prefix(BESIDE).and_then(|rest| Some(rest.split_once(':')?.1));
         let inside = inside.unwrap_or_else(|| self.symbol());
-        let maker = inside.strip_prefix(MADE).and_then(|made| Some(made.rsplit_once('>')?.1));
+        let maker = inside.strip_prefix(MADE).and_then(|made| Some(made.split_once('>')?.1));
         maker.map_or(Cow::Borrowed(inside), |maker| Cow::Owned(format!("{MADE}{maker}")))
     }
 }

@@ -1,10 +1,11 @@
 """Programs of click and typer in several files, served unchanged: the commands that a file has of others are its tools."""
 
+import json
 import shutil
 import unittest
 from pathlib import Path
 
-from harness import connected, scratch
+from harness import config_file, connected, environment, run, scratch
 
 FILES = Path(__file__).parent / "files" / "program"
 
@@ -28,3 +29,33 @@ class Programs(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await session.value("tasks_count"), "4", "the callback above them runs before each")
             wrong = await session.call("tasks_users_add", name="Ann", age=-1)
             self.assertIn(wrong.code, ("INVALID_PARAMS", "TOOL_ERROR"), wrong.text)
+
+
+class Servers(unittest.IsolatedAsyncioTestCase):
+    """Servers that a function runs in the end: it waits there, with what it has opened."""
+
+    async def served(self, settings=""):
+        folder = scratch(self)
+        shutil.copytree(FILES.parent / "low", folder / "tools")
+        (folder / "tools" / "requirements.txt").write_text("mcp==1.30.0\nclick==8.5.1\n")
+        async with connected(folder / "tools", config=config_file(folder, settings)) as session:
+            listed = await session.tools()
+            self.assertEqual(set(listed), {"serve_look_up", "serve_state", "shop_sell", "shop_count", "program_repeat", "program_plain"})
+            self.assertEqual(listed["serve_look_up"].description, "Looks a key up.")
+            self.assertEqual(listed["shop_sell"].input_schema["required"], ["item"])
+            for _ in range(2):
+                self.assertEqual(await session.value("serve_state"), "None True True", "open, and on the loop that opened it")
+            self.assertEqual(await session.value("serve_look_up", key="a"), "at a")
+            self.assertEqual((await session.call("serve_look_up")).code, "INVALID_PARAMS")
+            self.assertEqual([await session.value("shop_sell", item=item) for item in "ab"], ["a", "a, b"])
+            self.assertEqual(await session.value("shop_count"), "a, b, count")
+            self.assertEqual(await session.value("program_repeat", count=2), "tea tea tea tea")
+            self.assertEqual(await session.value("program_plain"), "tea", "what follows the server has not run")
+        done = run("check", "--tools", folder / "tools", "--json", env=environment(), cwd=folder)
+        self.assertEqual(json.loads(done.stdout), [], done.stdout)
+
+    async def test_one_after_the_other(self):
+        await self.served()
+
+    async def test_several_at_once(self):
+        await self.served("".join(f"[tool.{name}]\nconcurrency = 4\n" for name in ("serve", "shop", "program")))

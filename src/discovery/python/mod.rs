@@ -41,7 +41,9 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
-use self::frameworks::{CLASS_RULE, LOW_LEVEL_RULE, extends_open_webui, frontmatter, idle_classes, low_level_tools};
+use self::frameworks::{
+    CLASS_RULE, extends_open_webui, frontmatter, idle_classes, listed_low_level_tools, low_level_tools,
+};
 use self::functions::describe;
 use self::module::Module;
 use self::program::{does_something, program};
@@ -49,7 +51,7 @@ use self::public::{public_functions, waiting_functions};
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
-use crate::discovery::several::{INNER_TOOLS, MARK};
+use crate::discovery::several::{INNER_TOOLS, LOW_LEVEL, MARK};
 use crate::discovery::{Function, Kind, Servers, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, Metadata, is_identifier, nearest_identifier};
 
@@ -207,9 +209,11 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     module.servers.marks |= public.iter().any(|served| served.is_bound);
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
-    described.extend(low_level_tools(&mut module));
-    for (mut waiting, functions) in waiting_functions(&module) {
+    described.extend(low_level_tools(&mut module, parsed.suite()));
+    module.servers.listed = listed_low_level_tools(&mut module, parsed.suite());
+    for (mut waiting, functions, server) in waiting_functions(&module) {
         waiting.functions = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
+        waiting.functions.extend(server.into_iter().flat_map(|server| server.tools(&mut module, parsed.suite())));
         if !waiting.functions.is_empty() {
             module.servers.waiting.push(waiting);
         }
@@ -239,7 +243,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         None => {}
     }
     let has_refused =
-        module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_TOOLS, LOW_LEVEL_RULE].contains(&&*it.rule));
+        module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_TOOLS, LOW_LEVEL].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
         if let Some(class) = idle_classes(&module).first().filter(|_| !module.servers.makes) {
             let (line, name) = (module.lines.of_node(&class.name), &class.name);

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
 use super::frameworks::{
-    Arguments, CLASS_RULE, CommandKind, Maker, Methods, Offer, arguments_in, arguments_of, groups_of, is_of_server,
-    methods,
+    Arguments, CLASS_RULE, CommandKind, LowLevel, Maker, Methods, Offer, arguments_in, arguments_of, groups_of,
+    is_of_server, methods,
 };
 use super::module::{Module, name_of};
 use super::roles::is_marked;
@@ -113,19 +113,20 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
 }
 
 /// The functions that are tools where something calls what makes them, still without them, and they.
-pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(Waiting, Vec<Served<'a>>)> {
+pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(Waiting, Vec<Served<'a>>, Option<LowLevel<'a>>)> {
     let made = |maker: &Maker<'a>| {
         let served = maker.served(module).into_iter().filter(|(.., offer)| !offer.is_off);
         let served: Vec<_> =
             served.map(|(symbol, function, offer)| a_function(module, Some(symbol), function, offer)).collect();
+        let server = LowLevel::made_by(module, maker);
         let waiting = Waiting {
             maker: maker.name(),
             line: module.lines.of_node(&maker.function.name),
-            is_of_server: served.iter().any(|one| is_of_server(one.function)),
+            is_of_server: server.is_some() || served.iter().any(|one| is_of_server(one.function)),
             computes_names: maker.computes_names(),
             functions: Vec::new(),
         };
-        (waiting, served)
+        (waiting, served, server)
     };
     module.offers.makers.iter().filter(|maker| maker.waits).map(made).collect()
 }

@@ -58,13 +58,18 @@ fn makers_that_need_more_are_reported() {
     for (text, name) in [
         (format!("def register(mcp, client):\n    {tool}"), "register"),
         (format!("def register(client):\n    {tool}"), "register"),
-        (format!("async def make():\n    {tool}"), "make"),
+        (format!("async def make():\n    {tool}    yield mcp\n"), "make"),
         (format!("def make():\n    {tool}    yield mcp\n"), "make"),
-        (format!("def main():\n    mcp = FastMCP()\n    {tool}    asyncio.run(serve(mcp.run_async))\n"), "main"),
-        (format!("def main():\n    {tool}    loop = uvicorn.Server()\n    loop.run()\n"), "main"),
+        (format!("def main():\n    mcp = FastMCP()\n    {tool}    asyncio.run(thing.work())\n"), "main"),
+        (format!("def main():\n    {tool}    loop = other.Loop()\n    loop.run()\n"), "main"),
+        (format!("async def main():\n    {tool}    async with open():\n        await other.run()\n"), "main"),
+        (format!("def main():\n    mcp = FastMCP()\n    {tool}    try:\n        mcp.run()\n    finally:\n        end()\n"), "main"),
+        (format!("def main():\n    mcp = FastMCP()\n    {tool}    try:\n        mcp.run()\n    except:\n        end()\n"), "main"),
         (format!("def main():\n    {tool}    other.run()\n"), "main"),
         (format!("def make():\n    {tool}del make\n"), "make"),
-        ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n".to_owned(), "serve"),
+        ("async def serve():\n    if True:\n        @server.call_tool()\n        async def f(): ...\n".to_owned(), "f"),
+        (format!("import click\n@click.command()\n@click.option('--a', required=True)\ndef main(a):\n    {tool}"), "main"),
+        (format!("import click\n@click.command()\n@click.argument('a')\ndef main(a):\n    {tool}"), "main"),
         (format!("def register(*, mcp):\n    {tool}"), "register"),
         (format!("@wrapped\ndef make():\n    {tool}"), "make"),
         (format!("def main():\n    mcp = FastMCP()\n    {tool}    with open():\n        mcp.run()\n"), "main"),
@@ -83,7 +88,7 @@ fn makers_that_need_more_are_reported() {
         let found = file(&format!("from fastmcp import FastMCP\nfrom subprocess import run\n{text}def helper(): ...\n"));
         assert!(found.functions.is_empty(), "{text}");
         let [warning] = &found.warnings[..] else { panic!("{text}\n{:?}", found.warnings) };
-        assert!(warning.rule == "inner-tools" && warning.reason.what.contains(name), "{warning:?}");
+        assert!(["inner-tools", "low-level-server"].contains(&&*warning.rule) && warning.reason.what.contains(name), "{warning:?}");
     }
 }
 
@@ -103,4 +108,32 @@ fn functions_within_tools_and_plain_functions_are_no_tools() {
     );
     assert_eq!((served(&both), both.warnings.len()), (vec![("a", String::new())], 0));
     assert_eq!(served(&file("def a():\n    @cache\n    def b(): ...\n")), [("a", String::new())]);
+}
+
+#[test]
+fn functions_that_run_their_server_or_wait_for_it_are_called() {
+    let tool = "@mcp.tool()\n    def f(): ...\n";
+    for text in [
+        format!("async def main():\n    {tool}"),
+        format!(
+            "async def main():\n    mcp = FastMCP()\n    {tool}    async with open():\n        await mcp.run_async()\n"
+        ),
+        format!(
+            "def main():\n    mcp = FastMCP()\n    {tool}    try:\n        mcp.run()\n    except KeyboardInterrupt:\n        end()\n"
+        ),
+        format!(
+            "def main():\n    mcp = FastMCP()\n    {tool}    if mode == 'sse':\n        uvicorn.run(mcp)\n    else:\n        mcp.run()\n"
+        ),
+        format!("def main():\n    {tool}    loop = uvicorn.Server()\n    loop.run()\n"),
+        format!("def main():\n    {tool}    async def run(): ...\n    anyio.run(run)\n"),
+        format!("def main():\n    {tool}    sys.exit(asyncio.run(serve(1)))\n"),
+        format!("def main(path: str | None):\n    {tool}"),
+        format!("def main(path: Optional['Path'], name: Union[int, None]):\n    {tool}"),
+        format!("@click.command('x')\n@click.option('--a', default=1)\ndef main(a):\n    {tool}"),
+    ] {
+        let found = file(&format!(
+            "import asyncio, anyio, click, sys, uvicorn\nfrom fastmcp import FastMCP\n{text}def helper(): ...\n"
+        ));
+        assert_eq!(served(&found), [("f", "made:main:f".to_owned())], "{text}\n{:?}", found.warnings);
+    }
 }

@@ -68,7 +68,7 @@ fn what_only_the_program_or_nothing_calls_is_not_called() {
     const MORE: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
     for calls in [
         "if __name__ == '__main__':\n    register(mcp, object())\n",
-        "async def main():\n    register(mcp, object())\n",
+        "async def main():\n    register(mcp, object())\n    yield\n",
         "def main(port):\n    register(mcp, object())\n",
         "def main():\n    register(mcp, object())\n    other.run()\n",
         "@wrapped\ndef main():\n    register(mcp, object())\n",

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::several::{reported, served};
 use super::{file, function, names};
 
 #[test]
@@ -77,4 +78,53 @@ fn one_dictionary_may_hold_all_arguments() {
         "from claude_agent_sdk import tool\nTYPES = {'a': int}\n@tool('t', 'Text.', TYPES)\nasync def f(args): ...\n";
     assert_eq!(function(constant).input_schema.read()["required"], json!(["a"]));
     assert_eq!(schema("{name: str}"), json!({"type": "object"}));
+}
+
+#[test]
+fn a_low_level_server_may_be_made_by_a_function() {
+    let handlers = "@server.list_tools()\nasync def listed():\n    return [Tool(name='a-b', inputSchema=Find.schema())]\n\
+                    @server.call_tool()\nasync def called(name, arguments): ...\n";
+    let within = |indent: &str| handlers.lines().map(|line| format!("{indent}{line}\n")).collect::<String>();
+    let (once, twice) = (within("    "), within("        "));
+    let own = twice.replace("server.", "self.server.");
+    for (text, symbol) in [
+        (
+            format!(
+                "async def serve(path=None):\n    server = Server('x')\n{once}    async with stdio_server() as s:\n        await server.run(*s)\n"
+            ),
+            "serve:8:called",
+        ),
+        (format!("def create():\n    server = Server('x')\n{once}    return server\n"), "create:8:called"),
+        (format!("class S:\n    def __init__(self):\n        self.server = Server('x')\n{own}"), "S.__init__:9:called"),
+        (format!("class S:\n    def setup(self):\n{own}    async def run(self): ...\n"), "S.setup:8:called"),
+    ] {
+        let found = file(&format!(
+            "from mcp.server import Server\nfrom mcp.types import Tool\n{text}class Find(BaseModel):\n    q: str\n"
+        ));
+        assert_eq!(names(&found), ["a_b"], "{text}\n{:?}", found.warnings);
+        assert_eq!(found.functions[0].symbol(), format!("made:{symbol}:a-b"), "{text}");
+        assert!(found.servers.is_low_level && found.warnings.is_empty(), "{:?}", found.warnings);
+    }
+}
+
+#[test]
+fn a_low_level_server_has_the_tools_of_its_helpers() {
+    let server = "from mcp.server import Server\nfrom tools import all_tools\nserver = Server('x')\n@server.list_tools()\n\
+                  async def listed(): return all_tools()\n@server.call_tool()\nasync def called(name, arguments): ...\n";
+    let tools = "from mcp.types import Tool\ndef all_tools():\n    return [Tool(name='a-b', inputSchema=SCHEMA), Tool(name=x)]\n\
+                 SCHEMA = {'properties': {'q': {}}}\n";
+    let own = format!("from mcp.types import Tool\n{server}ALSO = [Tool(name='c', inputSchema={{}})]\n");
+    let expected = "server.c call_tool:called:c, server.a_b call_tool:called:a-b";
+    assert_eq!(served(&[("server.py", &own), ("tools.py", tools)]).join(", "), expected);
+    let files = [("server.py", server), ("tools.py", tools)];
+    assert_eq!(served(&files), ["server.a_b call_tool:called:a-b"]);
+    assert_eq!(reported(&files), [""; 0]);
+    let made = "async def serve(path: str):\n    server = Server('x')\n    @server.list_tools()\n    async def listed(): return TOOLS\n    \
+                @server.call_tool()\n    async def called(name, arguments): ...\n";
+    let helper = format!(
+        "from mcp.server import Server\nfrom mcp.types import Tool\nTOOLS = [Tool(name='a', inputSchema={{}})]\n{made}"
+    );
+    let run = "import asyncio\nfrom server import serve\ndef main():\n    asyncio.run(serve('x'))\n";
+    let files = [("run.py", run), ("server.py", helper.as_str())];
+    assert_eq!(served(&files), ["run.a beside:server.py:made:run.py/main>serve:8:called:a"]);
 }

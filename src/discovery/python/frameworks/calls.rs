@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
 
-use super::inner::is_callable;
+use super::obstacles::is_callable;
 use crate::discovery::is_standard;
 use crate::discovery::modules::join;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};

@@ -1,58 +1,136 @@
 //! Servers of the MCP SDK's low level: one function lists all tools with their schemas, and another one is called for each of them.
 
 use ruff_python_ast::visitor::{Visitor, walk_expr};
-use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use serde_json::{Map, Value};
 
-use super::{annotations, has_server_decorator, last_name, package, tool_name};
+use super::{Maker, annotations, has_server_decorator, last_name, package, tool_name};
 use crate::config::origin::Setting;
 use crate::config::tool::ToolLayer;
 use crate::discovery::python::known_types::Side;
 use crate::discovery::python::literals::{keyword, literal};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::schema::{Schema, of_type};
+use crate::discovery::python::syntax::Depth;
 use crate::discovery::python::types::Hints;
+use crate::discovery::several::LOW_LEVEL;
 use crate::discovery::{Function, JsonSchema, Role};
 use crate::words::first_paragraph;
 
 /// The class of these servers.
 pub(super) const SERVER: &[&str] = &["Server"];
-/// The rule of `check` about tools that cannot be read.
-pub(in crate::discovery::python) const RULE: &str = "low-level-server";
 /// Schemas that nest deeper are left open.
 const DEEPEST: usize = 32;
 
-/// The tools that the file's `@server.list_tools()` lists as literal `Tool(…)`, for its `@server.call_tool()`. Those that are computed
-/// are left out, with a warning.
-pub(in crate::discovery::python) fn low_level_tools(module: &mut Module<'_>) -> Vec<Function> {
-    let with = |word| module.functions().into_iter().find(|it| has_server_decorator(module, it, SERVER, &[word]));
-    let (Some(list), Some(call)) = (with("list_tools"), with("call_tool")) else { return Vec::new() };
-    let mut found = Tools { module, calls: Vec::new() };
-    found.visit_body(&list.body);
-    let mut calls = found.calls;
-    if calls.is_empty() {
-        calls.extend(module.calls.iter().filter(|call| is_tool(module, call)));
+/// The functions of a low-level server, which decorators tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::discovery::python) struct Handlers<'a> {
+    pub list: Option<&'a StmtFunctionDef>,
+    pub call: Option<&'a StmtFunctionDef>,
+}
+
+/// A low-level server, and what the worker knows its `@server.call_tool()` by.
+pub(in crate::discovery::python) struct LowLevel<'a> {
+    list: &'a StmtFunctionDef,
+    symbol: String,
+    /// The function that makes it.
+    around: Option<&'a StmtFunctionDef>,
+}
+
+impl<'a> LowLevel<'a> {
+    /// That of a function that makes one.
+    pub(in crate::discovery::python) fn made_by(module: &Module<'a>, maker: &Maker<'a>) -> Option<Self> {
+        let call = maker.handlers.call?;
+        // Another method of its class may list them.
+        let list = maker.handlers.list.or_else(|| module.offers.makers.iter().find_map(|it| it.handlers.list))?;
+        Some(Self { list, symbol: maker.symbol_of(module, call), around: Some(maker.function) })
     }
-    let tools: Vec<Option<Function>> = calls.iter().map(|made| tool(module, call, made)).collect();
-    let is_unread = tools.is_empty() || tools.iter().any(Option::is_none);
-    if is_unread {
-        let line = module.lines.of_node(&list.name);
-        let what = format!("`{}` lists tools whose names are computed, and these are not served", list.name);
-        module.warn(line, RULE, what, "write each as `Tool(name=\"…\", inputSchema={…})` in this file");
+
+    fn of_file(module: &Module<'a>) -> Option<Self> {
+        let with = |word| module.functions().into_iter().find(|it| has_server_decorator(module, it, SERVER, &[word]));
+        let (list, call) = (with("list_tools")?, with("call_tool")?);
+        Some(Self { list, symbol: format!("call_tool:{}", call.name), around: None })
     }
-    tools.into_iter().flatten().collect()
+
+    /// The tools that it lists as literal `Tool(…)`: in its `@server.list_tools()`, else around that, else anywhere in the file and its
+    /// helpers. Those that are computed are left out, with a warning.
+    pub(in crate::discovery::python) fn tools(&self, module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
+        let places = [Some(&*self.list.body), self.around.map(|around| &*around.body)];
+        let near =
+            places.into_iter().flatten().map(|place| Tools::within(module, place)).find(|calls| !calls.is_empty());
+        if near.is_none() && module.servers.lists.is_none() {
+            module.servers.lists = Some(self.symbol.clone());
+        }
+        let calls = near.unwrap_or_else(|| Tools::within(module, body));
+        let tools: Vec<Option<Function>> = calls.iter().map(|made| tool(module, &self.symbol, made)).collect();
+        let is_unread = tools.is_empty() || tools.iter().any(Option::is_none);
+        if is_unread {
+            let line = module.lines.of_node(&self.list.name);
+            let what = format!("`{}` lists tools whose names are computed, and these are not served", self.list.name);
+            module.warn(line, LOW_LEVEL, what, "write each as `Tool(name=\"…\", inputSchema={…})` in this file");
+        }
+        tools.into_iter().flatten().collect()
+    }
+}
+
+/// Whether a file makes a low-level server.
+pub(super) fn is_low_level(module: &Module<'_>) -> bool {
+    LowLevel::of_file(module).is_some() || module.offers.makers.iter().any(|it| it.handlers.list.is_some())
+}
+
+/// The tools of a file's low-level servers that the worker can make as they are.
+pub(in crate::discovery::python) fn low_level_tools<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
+    let of_makers = module.offers.makers.iter().map(|maker| maker.handlers);
+    let (lists, calls): (Vec<_>, Vec<_>) = of_makers.map(|it| (it.list, it.call)).unzip();
+    if let (None, Some(call)) = (lists.into_iter().flatten().next(), calls.into_iter().flatten().next()) {
+        let what = format!("`{}` is called for tools that no function of the file lists", call.name);
+        module.warn(
+            module.lines.of_node(&call.name),
+            LOW_LEVEL,
+            what,
+            "list them with the server's `@list_tools()` in this file",
+        );
+    }
+    let makers = module.offers.makers.iter().filter(|maker| maker.obstacle.is_none());
+    let made = makers.filter_map(|maker| LowLevel::made_by(module, maker));
+    let servers: Vec<LowLevel<'a>> = LowLevel::of_file(module).into_iter().chain(made).collect();
+    servers.iter().flat_map(|server| server.tools(module, body)).collect()
+}
+
+/// The tools that a file without a server of its own has for one of another file.
+pub(in crate::discovery::python) fn listed_tools<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
+    if module.servers.is_low_level
+        || !module.imports.iter().any(|import| matches!(package(import), "mcp" | "mcp_types"))
+    {
+        return Vec::new();
+    }
+    let calls = Tools::within(module, body);
+    calls.iter().filter_map(|made| tool(module, "", made)).collect()
 }
 
 struct Tools<'m, 'a> {
     module: &'m Module<'a>,
     calls: Vec<&'a ExprCall>,
+    depth: Depth,
+}
+
+impl<'m, 'a> Tools<'m, 'a> {
+    fn within(module: &'m Module<'a>, body: &'a [Stmt]) -> Vec<&'a ExprCall> {
+        let mut found = Self { module, calls: Vec::new(), depth: Depth::default() };
+        found.visit_body(body);
+        found.calls
+    }
 }
 
 impl<'a> Visitor<'a> for Tools<'_, 'a> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         match expression.as_call_expr().filter(|call| is_tool(self.module, call)) {
             Some(call) => self.calls.push(call),
-            None => walk_expr(self, expression),
+            None if self.depth.enter() => {
+                walk_expr(self, expression);
+                self.depth.leave();
+            }
+            None => {}
         }
     }
 }
@@ -63,9 +141,11 @@ fn is_tool(module: &Module<'_>, call: &ExprCall) -> bool {
     full.is_some_and(|full| last_name(&full) == "Tool" && matches!(package(&full), "mcp" | "mcp_types"))
 }
 
-fn tool<'a>(module: &Module<'a>, handler: &StmtFunctionDef, call: &'a ExprCall) -> Option<Function> {
+/// `handler` is what the worker knows the function by that is called for it.
+fn tool<'a>(module: &Module<'a>, handler: &str, call: &'a ExprCall) -> Option<Function> {
     let text = |key| keyword(call, key).and_then(|value| text(module, value));
-    let name = text("name")?;
+    // What comes before this character is the way to a function.
+    let name = text("name").filter(|name| !name.contains('>'))?;
     let description = text("description");
     let schema = ["inputSchema", "input_schema"].into_iter().find_map(|key| keyword(call, key));
     let hints = keyword(call, "annotations").map(|written| annotations(module, written));
@@ -74,7 +154,7 @@ fn tool<'a>(module: &Module<'a>, handler: &StmtFunctionDef, call: &'a ExprCall) 
     let declared = effects
         .map(|effects| Box::new(ToolLayer { effects: Some(Setting::declared(effects)), ..ToolLayer::default() }));
     Some(Function {
-        symbol: Some(format!("call_tool:{}:{name}", handler.name)),
+        symbol: Some(format!("{handler}:{name}")),
         name: tool_name(&name),
         served_as: None,
         summary: description.as_deref().map(first_paragraph),

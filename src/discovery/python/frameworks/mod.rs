@@ -12,6 +12,7 @@ mod dictionaries;
 mod injected;
 mod inner;
 mod low_level;
+mod obstacles;
 mod registered;
 mod servers;
 
@@ -28,8 +29,9 @@ pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
 pub(super) use inner::{Maker, is_of_server};
-use inner::{decorated_by, makers_of_tools, required_by};
-pub(super) use low_level::{RULE as LOW_LEVEL_RULE, low_level_tools};
+use inner::{decorated_by, makers_of_tools};
+pub(super) use low_level::{LowLevel, listed_tools as listed_low_level_tools, low_level_tools};
+use obstacles::{required_by, runs_a_server};
 pub(super) use servers::servers_of;
 
 use super::literals::{keyword, literal};
@@ -154,8 +156,13 @@ impl<'a> Offers<'a> {
         let mut found = Self { are_marked: !makers.is_empty(), makers, ..Self::default() };
         for function in module.functions() {
             let mut decorators = function.decorator_list.iter();
+            let is_maker = found.makers.iter().any(|maker| std::ptr::eq(maker.function, function));
             if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {
-                found.tools.insert(place(function), offer);
+                found.are_marked = true;
+                let is_program = || offer.command.is_some() && runs_a_server(module, &found.makers, function);
+                if !is_maker && !is_program() {
+                    found.tools.insert(place(function), offer);
+                }
             }
             found.are_marked |= has_server_decorator(module, function, &SERVERS, &["resource", "prompt"])
                 || has_server_decorator(module, function, low_level::SERVER, &["list_tools", "call_tool"]);

@@ -38,6 +38,9 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         given: offers.given.clone(),
         program: super::attached::program_of(module),
         waiting: Vec::new(),
+        is_low_level: super::low_level::is_low_level(module),
+        lists: None,
+        listed: Vec::new(),
     }
 }
 

@@ -16,7 +16,7 @@ def calling(function, given, value=None, begin=None):
         return function
     complete, read = complete or dict, read or _as_it_is
     on_loop = begin is not None or any(getattr(give, "is_async", False) for give in given.values())
-    if _is_coroutine_function(function):
+    if is_coroutine_function(function):
         async def call(*args, **kwargs):
             from .giving import giving
 
@@ -28,18 +28,18 @@ def calling(function, given, value=None, begin=None):
             from .giving import giving
 
             kwargs, gives = complete(kwargs), giving(given, begin)
-            kwargs.update(_run(gives.__aenter__()))
+            kwargs.update(run_on_loop(gives.__aenter__()))
             try:
                 result = function(*args, **kwargs)
                 if type(result) is CoroutineType:  # of a method, behind a plain function
-                    result = _run(result)
+                    result = run_on_loop(result)
                 result = _said(result, kwargs)
                 result = read(list(result) if hasattr(result, "__next__") else result)  # while what it was given is open
             except BaseException as error:
-                if not _run(gives.__aexit__(type(error), error, error.__traceback__)):
+                if not run_on_loop(gives.__aexit__(type(error), error, error.__traceback__)):
                     raise
                 return None
-            _run(gives.__aexit__(None, None, None))
+            run_on_loop(gives.__aexit__(None, None, None))
             return result
     else:
         def call(*args, **kwargs):
@@ -56,7 +56,7 @@ def current_for(call, current):
     """The same with the context of MCP's frameworks as the current one, as `current` sets it; unchanged where that is None."""
     if current is None:
         return call
-    if _is_coroutine_function(call):
+    if is_coroutine_function(call):
         async def within(*args, **kwargs):
             with current():
                 return await call(*args, **kwargs)
@@ -71,14 +71,14 @@ def current_for(call, current):
     return within
 
 
-def _is_coroutine_function(function):
+def is_coroutine_function(function):
     """Of the function itself: what wraps a coroutine function may be none."""
     if type(function) is MethodType:
         function = function.__func__
     return type(function) is FunctionType and bool(function.__code__.co_flags & _COROUTINE)
 
 
-def _run(coroutine):
+def run_on_loop(coroutine):
     """On the worker's loop, for a function that does not run there."""
     from .. import calls
 

@@ -1,30 +1,87 @@
 """Tools that a function of the file makes when it is called: `def create_server(): … @mcp.tool …`, `def register(mcp): …`. It is called
 once, by the first call that needs one of its tools, unless the file has called it."""
 
+import asyncio
 import gc
 import sys
 import threading
-from types import FunctionType
+from contextvars import ContextVar
+from types import CoroutineType, FunctionType
 from weakref import WeakSet
 
 from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
 from ..state import state
 from .behind import package_of, unwrapped, within
-from .calling import calling, current_for
+from .calling import calling, current_for, is_coroutine_function, run_on_loop
 from .injected import given_to
 
 _MCP = ("fastmcp", "mcp")
-_SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"))
+_SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"),
+            ("mcp.server.lowlevel", "Server"))
 _RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async")
+_STREAMS = "mcp.server.stdio", "stdio_server"
+_LOOPS = ("asyncio", "anyio")
 _results = {}  # by module and maker that has ended: what it made and what it was given, which live as long as the worker
 _functions = {}  # by module and maker: its functions by their code, as they were for the first of its tools. Another maker may call it again
 _failed = WeakSet()  # functions that a maker made before it failed
 _making = threading.RLock()
-_own = threading.local()  # `kept` while this thread makes tools
+_now = ContextVar("hostler_making", default=None)  # the making that code works for, also in the tasks that it starts
 
 
 class _Runs(BaseException):
     """Instead of running a server: it has its tools."""
+
+
+class _Making:
+    """A call of what makes tools."""
+
+    def __init__(self):
+        self.kept = []  # what it made and was given, which lives as long as the worker
+        self._task = self._parked = None
+
+    def finish(self, value):
+        """What a function gives, or the coroutine that it returns, on the loop where the tools will run. One that comes to where it would
+        run a server stays there, with all that it has opened."""
+        if type(value) is not CoroutineType:
+            return value
+        is_parked, value, error = run_on_loop(self._until_parked(value))
+        if is_parked:
+            raise _Runs
+        if error is not None:
+            raise error
+        return value
+
+    async def _until_parked(self, coroutine):
+        self._parked = asyncio.get_running_loop().create_future()
+        self._task = asyncio.ensure_future(_outcome(coroutine))
+        try:
+            await asyncio.wait((self._task, self._parked), return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            self._task.cancel()
+            raise
+        if self._task.done():
+            return (False, *self._task.result())
+        self.kept.append(self._task)
+        return True, None, None
+
+    async def park(self, server=None):
+        """Instead of running a server in a coroutine."""
+        self.kept.append(server)
+        if self._parked is None:
+            raise _Runs  # on a loop of the file's own
+        if not self._parked.done():
+            self._parked.set_result(None)
+        await asyncio.get_running_loop().create_future()
+
+
+async def _outcome(coroutine):
+    """A loop would end by what a task raises that is no Exception."""
+    try:
+        return await coroutine, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return None, error
 
 
 class Later(Function):
@@ -51,10 +108,11 @@ class Later(Function):
 
 def named(module, symbol, host=None):
     """The tool of a symbol `made:MAKER:LINE:NAME`, where the line is the first of its decorators, or `made:WAY>MAKER:LINE:NAME`: something
-    calls the maker with what it needs, which is `WAY`, `PLACE/FUNCTION`, or if that is empty the top level of the tool file, `host`."""
+    calls the maker with what it needs, which is `WAY`, `PLACE/FUNCTION`, or if that is empty the top level of the tool file, `host`. With
+    `:TOOL` behind, that function is the handler of a low-level server for its tool of this name."""
     way, rest = None, symbol.partition(":")[2]
     if ">" in rest:
-        way, _, rest = rest.rpartition(">")
+        way, _, rest = rest.partition(">")
     maker, line, name = rest.split(":", 2)
     return Later(symbol, lambda: _found(module, maker, int(line), name, host or module, way))
 
@@ -62,8 +120,9 @@ def named(module, symbol, host=None):
 def _found(module, maker, line, name, host, way):
     from .mcp import current_of, lifespan_of
 
+    name, _, tool = name.partition(":")
     owner, _, method = maker.partition(".")
-    owner = module.__dict__[owner]
+    owner = _program(module.__dict__[owner])
     codes = list(_codes_within(unwrapped(getattr(owner, method) if method else owner).__code__))
     code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
     if code is None:
@@ -77,7 +136,7 @@ def _found(module, maker, line, name, host, way):
         _functions[key] = {code: _functions_of(code) for code in codes}
     functions = _functions[key][code]
     if len(functions) != 1:
-        raise RuntimeError(_why_not_one(maker, name, len(functions), way))
+        raise RuntimeError(_why_not_one(maker, tool or name, len(functions), way))
     own = module.__name__, state.module_name
     made = list(_within_reach(_results.get(by, ()), own))
     value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()), own)]
@@ -85,7 +144,12 @@ def _found(module, maker, line, name, host, way):
     # Where the server is looked for: its own before those of the file.
     scope = type(module)(module.__name__)
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
-    call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
+    if tool:
+        from .low_level import handled
+
+        call = handled(functions[0], tool, lifespan_of(scope))
+    else:
+        call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
     return current_for(call, current_of(scope))
 
 
@@ -124,12 +188,13 @@ def _within_reach(results, own):
 
 
 def _make(module, owner, method, codes):
-    def make(kept):
+    def make(making):
         if method:
-            kept += _by_method(module, owner, method, codes)
+            _by_method(making, module, owner, method, codes)
         else:
             given = _required(module, owner)
-            kept += [owner(*given), *given]
+            making.kept += given
+            making.kept.append(making.finish(owner(*given)))
 
     return _making_tools(make, codes)
 
@@ -141,15 +206,28 @@ def _by_way(host, way, codes):
     place, _, function = way.rpartition("/")
     if not function:
         return []
-    by = neighbour(host, place).__dict__[function]
-    return _making_tools(lambda kept: kept.append(by()), codes)
+    by = _program(neighbour(host, place).__dict__[function])
+    return _making_tools(lambda making: making.kept.append(making.finish(by())), codes)
+
+
+def _program(value):
+    """What runs a command of click without arguments, as its program does; anything else as it is."""
+    if package_of(type(value)) != "click":
+        return value
+
+    def run(*_):
+        return value.main(args=[], prog_name=value.name, standalone_mode=False)
+
+    run.__wrapped__ = value.callback
+    return run
 
 
 def _making_tools(make, codes):
     _stop_at_runs()
-    _own.kept = kept = []
+    making = _Making()
+    token = _now.set(making)
     try:
-        make(kept)
+        make(making)
     except _Runs:
         pass
     except BaseException:
@@ -157,30 +235,37 @@ def _making_tools(make, codes):
             _failed.update(_functions_of(code))
         raise
     finally:
-        del _own.kept
-    return kept
+        _now.reset(token)
+    return making.kept
 
 
-def _by_method(module, owner, method, codes):
+def _by_method(making, module, owner, method, codes):
     from .methods import Made
 
     there = [one for one in list(module.__dict__.values()) if type(one) is owner]
     instance = there[0] if there else Made(owner).get()
-    is_made = any(_functions_of(code) for code in codes)
-    return [instance, None if is_made else getattr(instance, method)()]
+    making.kept.append(instance)
+    if not any(_functions_of(code) for code in codes):
+        making.kept.append(making.finish(getattr(instance, method)()))
 
 
 def _required(module, function):
-    """A server, where the function needs one."""
+    """A server, where the function needs one, and nothing where it accepts that."""
     inner = unwrapped(function)
     code = inner.__code__
-    count = code.co_argcount - len(inner.__defaults__ or ())
-    if not count:
-        return ()
+    names = code.co_varnames[:code.co_argcount - len(inner.__defaults__ or ())]
+    if not names:
+        return []
     from .mcp import server_of
 
-    server = server_of(module)
-    return (_Server() if server is None else server,)
+    return [None if _accepts_none(inner.__annotations__.get(name)) else server_of(module) or _Server() for name in names]
+
+
+def _accepts_none(hint):
+    """`Path | None`, also as a text."""
+    if isinstance(hint, str):
+        return "None" in hint or "Optional" in hint
+    return type(None) in getattr(hint, "__args__", ())
 
 
 class _Server:
@@ -202,14 +287,30 @@ class _Server:
 
 
 def _stop_at_runs():
-    """From now on, a server that is run while tools are made on this thread is kept instead, and its function ends there."""
+    """From now on, a server that is run while tools are made is kept instead: its function ends there, or waits there without an end."""
     _import_servers()
     for place, name in _SERVERS:
         kind = getattr(sys.modules.get(place), name, None)
         for method in _RUNS if kind is not None else ():
-            run = getattr(kind, method, None)
-            if run is not None and not hasattr(run, "_hostler_run"):
-                setattr(kind, method, _stopping(run))
+            _replace(kind, method, _stopping)
+    for place in _LOOPS:
+        if place in sys.modules:
+            _replace(sys.modules[place], "run", _finishing)
+    place, name = _STREAMS
+    if place in sys.modules:
+        opened = getattr(sys.modules[place], name)
+        _replace(sys.modules[place], name, _parking)
+        for module in list(sys.modules.values()):  # those that have imported the name
+            if getattr(module, "__dict__", {}).get(name) is opened:
+                setattr(module, name, getattr(sys.modules[place], name))
+
+
+def _replace(owner, name, by):
+    run = getattr(owner, name, None)
+    if run is not None and not hasattr(run, "_hostler_run"):
+        stopping = by(run)
+        stopping._hostler_run = run
+        setattr(owner, name, stopping)
 
 
 def _import_servers():
@@ -225,12 +326,55 @@ def _import_servers():
 
 
 def _stopping(run):
+    is_async = is_coroutine_function(run)
+
     def stopping(server, *args, **kwargs):
-        kept = getattr(_own, "kept", None)
-        if kept is None:
+        making = _now.get()
+        if making is None:
             return run(server, *args, **kwargs)
-        kept.append(server)
+        if is_async:
+            return making.park(server)
+        making.kept.append(server)
         raise _Runs
 
-    stopping._hostler_run = run
     return stopping
+
+
+def _parking(opened):
+    """`async with stdio_server() as (read, write)`: the worker's own input is none of a server's."""
+    def parking(*args, **kwargs):
+        making = _now.get()
+        return opened(*args, **kwargs) if making is None else _Parked(making)
+
+    return parking
+
+
+class _Parked:
+    def __init__(self, making):
+        self._making = making
+
+    async def __aenter__(self):
+        await self._making.park()
+
+    async def __aexit__(self, *_):
+        pass
+
+
+def _finishing(run):
+    """`asyncio.run(main())`, `anyio.run(main, …)`"""
+    def finishing(main, *args, **kwargs):
+        making = _now.get()
+        if making is None or not _is_free():
+            return run(main, *args, **kwargs)
+        return making.finish(main(*args) if callable(main) else main)
+
+    return finishing
+
+
+def _is_free():
+    """Whether no loop runs on this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False

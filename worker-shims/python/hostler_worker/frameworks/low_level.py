@@ -11,12 +11,17 @@ def named(module, symbol):
     handler = module.__dict__[handler]
     begin = lifespan_of(module)
 
+    return Function(symbol, current_for(handled(handler, name, begin), current_of(module)))
+
+
+def handled(handler, name, begin):
+    """What calls a handler for one tool."""
     async def call(**arguments):
         if begin is not None:
             await begin()
         return _read(await handler(name, arguments))
 
-    return Function(symbol, current_for(call, current_of(module)))
+    return call
 
 
 def _read(result):

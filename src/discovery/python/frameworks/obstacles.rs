@@ -1,0 +1,429 @@
+//! Why the worker cannot call a function that makes tools, or that calls such a one: it needs something, its name means something else,
+//! or it would not return. Where such a function begins to run its server, the worker ends it or leaves it waiting.
+
+use std::collections::{HashMap, HashSet};
+
+use ruff_python_ast::statement_visitor::{self, StatementVisitor};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{
+    Decorator, ExceptHandler, Expr, ExprCall, ParameterWithDefault, Stmt, StmtClassDef, StmtFunctionDef, StmtReturn,
+    StmtTry,
+};
+
+use super::inner::{Maker, is_decorated_by};
+use super::{SERVERS, decorated_by, function_named, keyword, last_name, package, word_of};
+use crate::discovery::is_standard;
+use crate::discovery::python::module::{Binding, Module, Named, name_of};
+use crate::discovery::python::syntax::Depth;
+
+/// Methods that serve or work, and return when that is over.
+const RUNS: [&str; 14] = [
+    "run",
+    "run_async",
+    "run_sync",
+    "run_stdio_async",
+    "run_sse_async",
+    "run_http_async",
+    "run_streamable_http_async",
+    "run_forever",
+    "run_until_complete",
+    "serve",
+    "serve_forever",
+    "start",
+    "launch",
+    "invoke",
+];
+
+/// Functions that run what another one has made, or a coroutine.
+const LOOPS: [&str; 2] = ["asyncio.run", "anyio.run"];
+
+/// Decorators that keep the function.
+const KEEPING: [&str; 4] = ["cache", "lru_cache", "functools.cache", "functools.lru_cache"];
+
+/// Decorators of methods that no instance is needed for.
+const WITHOUT_INSTANCE: [&str; 2] = ["builtins.staticmethod", "builtins.classmethod"];
+
+/// Why, and what to do.
+pub(in crate::discovery::python) type Obstacle = (&'static str, &'static str);
+
+pub(super) const MOVE: &str = "move the functions of the tools to the top level of the file";
+const CALL: &str =
+    "call it at the top level of the file or in a function without arguments, or move the functions of the tools there";
+pub(super) const ARGUMENTS: Obstacle = ("it needs arguments", CALL);
+pub(super) const MORE: Obstacle = ("the file gives it more arguments than the server", CALL);
+pub(super) const OF_CLASS: Obstacle = ("its class or the method needs arguments", MOVE);
+const SPLIT: &str =
+    "make them in a function that does nothing else, or move the functions of the tools to the top level of the file";
+
+/// How a file uses its own functions and classes.
+pub(super) struct Uses<'a> {
+    /// Those that it calls at its top level: what they make is there when it has run.
+    at_top: HashSet<&'a str>,
+    /// The most arguments that its functions give each.
+    arguments: HashMap<&'a str, usize>,
+    /// The classes that can be made without arguments, as far as the file tells.
+    plain_classes: HashSet<usize>,
+    depth: Depth,
+}
+
+impl<'a> Uses<'a> {
+    pub(super) fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
+        let at_top = module.calls.iter().filter_map(|call| name_of(&call.func)).collect();
+        let mut uses =
+            Self { at_top, arguments: HashMap::new(), plain_classes: HashSet::new(), depth: Depth::default() };
+        for statement in body {
+            match statement {
+                Stmt::FunctionDef(_) => uses.visit_stmt(statement),
+                Stmt::ClassDef(class) => {
+                    if is_made_without_arguments(module, class) {
+                        uses.plain_classes.insert(class.range.start().to_usize());
+                    }
+                    uses.visit_stmt(statement);
+                }
+                _ => {}
+            }
+        }
+        uses
+    }
+}
+
+impl<'a> Visitor<'a> for Uses<'a> {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression
+            && let Some(name) = name_of(&call.func)
+        {
+            let most = self.arguments.entry(name).or_default();
+            *most = (*most).max(call.arguments.args.len() + call.arguments.keywords.len());
+        }
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
+    }
+}
+
+/// Why the worker cannot have these tools made.
+pub(super) fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) -> Option<Obstacle> {
+    let (function, name) = (maker.function, maker.class.map_or(&maker.function.name, |class| &class.name));
+    if let Some(obstacle) = obstacle_to_name(module, maker.class, function) {
+        return Some(obstacle);
+    }
+    if uses.at_top.contains(name.as_str()) {
+        return None;
+    }
+    if let Some(obstacle) = obstacle_to_call(module, function) {
+        return Some(obstacle);
+    }
+    if is_click_program(module, function) && maker.class.is_none() {
+        return None;
+    }
+    if function.parameters.kwonlyargs.iter().any(|parameter| parameter.default().is_none()) {
+        return Some(ARGUMENTS);
+    }
+    let mut required = required_by(function);
+    if maker.class.is_some() && !function.decorator_list.is_empty() {
+        return Some(OF_CLASS);
+    }
+    if let Some(class) = maker.class {
+        let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
+        return (!is_made).then_some(OF_CLASS);
+    }
+    required.retain(|parameter| !parameter.annotation().is_some_and(accepts_none));
+    match &required[..] {
+        [] => None,
+        [server] if maker.marked().all(|tool| is_decorated_by(tool, &server.parameter.name)) => {
+            let is_given_more = uses.arguments.get(name.as_str()).is_some_and(|most| *most > 1);
+            is_given_more.then_some(MORE)
+        }
+        _ => Some(ARGUMENTS),
+    }
+}
+
+/// Why a name may not mean this function or method.
+fn obstacle_to_name(module: &Module<'_>, class: Option<&StmtClassDef>, function: &StmtFunctionDef) -> Option<Obstacle> {
+    let name = class.map_or(&function.name, |class| &class.name);
+    let is_there = match (class, module.bindings.get(name.as_str())) {
+        (None, Some(Binding::Function(other))) => std::ptr::eq(*other, function),
+        (Some(class), Some(Binding::Class(other))) => std::ptr::eq(*other, class),
+        _ => false,
+    };
+    if !is_there {
+        return Some(("its name means something else when the file has run", MOVE));
+    }
+    let keeps = |decorator: &Decorator| {
+        let full = module.outside_name(decorated_by(decorator));
+        let known: &[&str] = if class.is_some() { &WITHOUT_INSTANCE } else { &KEEPING };
+        full.is_some_and(|full| known.contains(&full.as_str()))
+    };
+    let is_kept = function.decorator_list.iter().all(keeps) || class.is_none() && is_click_program(module, function);
+    (!is_kept).then_some(("its decorator may make something else of it", MOVE))
+}
+
+/// Why the worker does not call a function, whatever it needs.
+fn obstacle_to_call(module: &Module<'_>, function: &StmtFunctionDef) -> Option<Obstacle> {
+    let own = Own::of(module, function);
+    if own.yields {
+        return Some(("it is a generator", MOVE));
+    }
+    own.runs.then_some(("it also runs or starts something", SPLIT))
+}
+
+/// Whether the worker can call a function of the top level as it is.
+pub(super) fn is_callable(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    (required_by(function).is_empty() || is_click_program(module, function))
+        && obstacle_to_name(module, None, function).is_none()
+        && obstacle_to_call(module, function).is_none()
+}
+
+pub(super) fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefault> {
+    function.parameters.iter_non_variadic_params().filter(|parameter| parameter.default().is_none()).collect()
+}
+
+/// Whether an instance can be made by `Class()`, as far as the file tells.
+fn is_made_without_arguments(module: &Module<'_>, class: &StmtClassDef) -> bool {
+    let mut methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+    let bases = class.arguments.as_ref().is_some_and(|arguments| !arguments.args.is_empty());
+    match methods.find(|method| method.name.as_str() == "__init__") {
+        Some(init) => required_by(init).len() == 1 && !Own::of(module, init).runs,
+        None => !bases && class.decorator_list.is_empty(),
+    }
+}
+
+/// `Path | None`, `Optional[Path]`
+fn accepts_none(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::NoneLiteral(_) => true,
+        Expr::BinOp(either) => accepts_none(&either.left) || accepts_none(&either.right),
+        Expr::Subscript(of) => {
+            let name = of.value.as_attribute_expr().map(|it| it.attr.as_str()).or(name_of(&of.value));
+            let among = || of.slice.as_tuple_expr().is_some_and(|tuple| tuple.elts.iter().any(accepts_none));
+            name == Some("Optional") || name == Some("Union") && among()
+        }
+        Expr::StringLiteral(text) => text.value.to_str().contains("None") || text.value.to_str().contains("Optional"),
+        _ => false,
+    }
+}
+
+/// A command of click that can be run without arguments.
+fn is_click_program(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    let full =
+        |decorator: &Decorator| module.outside_name(decorated_by(decorator)).filter(|full| package(full) == "click");
+    let is_optional = |decorator: &Decorator| match full(decorator).as_deref().map(last_name) {
+        Some("argument") => false,
+        Some(_) => {
+            let call = decorator.expression.as_call_expr();
+            let said = |word: &str| call.is_some_and(|call| keyword(call, word).is_some());
+            !said("required") && !said("prompt")
+        }
+        None => false,
+    };
+    let mut decorators = function.decorator_list.iter();
+    let is_command = |decorator: &Decorator| full(decorator).is_some_and(|full| last_name(&full) == "command");
+    decorators.clone().any(is_command) && decorators.all(is_optional)
+}
+
+/// Whether a command runs a server, which it does not return from: `main`, `serve`.
+pub(super) fn runs_a_server<'a>(module: &Module<'a>, makers: &[Maker<'a>], function: &StmtFunctionDef) -> bool {
+    let mut search = ServerRuns { own: Own::of(module, function), makers, found: false };
+    search.visit_body(&function.body);
+    search.found
+}
+
+struct ServerRuns<'s, 'm, 'a> {
+    own: Own<'m, 'a>,
+    makers: &'s [Maker<'a>],
+    found: bool,
+}
+
+impl<'e> Visitor<'e> for ServerRuns<'_, '_, '_> {
+    fn visit_expr(&mut self, expression: &'e Expr) {
+        if let Expr::Call(call) = expression {
+            let is_maker =
+                |name: &str| self.makers.iter().any(|maker| maker.class.is_none() && *maker.function.name == *name);
+            let method = call.func.as_attribute_expr().filter(|method| RUNS.contains(&method.attr.as_str()));
+            let is_called_so = method.and_then(|method| name_of(&method.value)).is_some_and(is_called_a_server);
+            self.found |= is_called_so || self.own.runs_server(call) || name_of(&call.func).is_some_and(is_maker);
+        }
+        if self.own.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.own.depth.leave();
+        }
+    }
+}
+
+/// What the statements of a function do, without those of functions within it.
+struct Own<'m, 'a> {
+    module: &'m Module<'a>,
+    /// The names of servers that it makes.
+    servers: HashSet<&'m str>,
+    /// Whether it waits where it runs a server. One that does not ends there, so that `with` or `finally` around it would be over.
+    is_async: bool,
+    runs: bool,
+    yields: bool,
+    depth: Depth,
+}
+
+impl<'m, 'a> Own<'m, 'a> {
+    fn of(module: &'m Module<'a>, function: &'m StmtFunctionDef) -> Self {
+        let servers = Made::within(module, &function.body);
+        let is_async = function.is_async;
+        let mut own = Self { module, servers, is_async, runs: false, yields: false, depth: Depth::default() };
+        own.statements(&function.body);
+        own
+    }
+
+    fn statements(&mut self, body: &'m [Stmt]) {
+        for statement in body {
+            match statement {
+                Stmt::If(branch) => {
+                    self.visit_expr(&branch.test);
+                    self.statements(&branch.body);
+                    for clause in &branch.elif_else_clauses {
+                        clause.test.iter().for_each(|test| self.visit_expr(test));
+                        self.statements(&clause.body);
+                    }
+                }
+                Stmt::Try(attempt) if lets_through(attempt) => {
+                    self.statements(&attempt.body);
+                    for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
+                        self.visit_body(&handler.body);
+                    }
+                    self.statements(&attempt.orelse);
+                }
+                _ if self.is_end(statement) => {}
+                _ => self.visit_stmt(statement),
+            }
+        }
+    }
+
+    /// Whether a statement runs a server, and nothing else.
+    fn is_end(&self, statement: &Stmt) -> bool {
+        let value = match statement {
+            Stmt::Expr(expression) => &expression.value,
+            Stmt::Return(StmtReturn { value: Some(value), .. }) => value,
+            _ => return false,
+        };
+        let is_exit = |call: &ExprCall| self.module.outside_name(&call.func).is_some_and(|full| full == "sys.exit");
+        let exited = value.as_call_expr().filter(|call| is_exit(call)).and_then(|call| call.arguments.args.first());
+        let run = exited.unwrap_or(value).as_call_expr();
+        run.is_some_and(|call| self.runs_server(call) || self.runs_function(call))
+    }
+
+    /// `mcp.run()`, `uvicorn.run(app)`, `asyncio.run(mcp.run_async())`
+    fn runs_server(&self, call: &ExprCall) -> bool {
+        let call = within_loop(self.module, call);
+        if self.module.outside_name(&call.func).is_some_and(|full| full == "uvicorn.run") {
+            return true;
+        }
+        let Some(method) = call.func.as_attribute_expr().filter(|method| RUNS.contains(&method.attr.as_str())) else {
+            return false;
+        };
+        name_of(&method.value).is_some_and(|name| self.servers.contains(name)) || is_server(self.module, &method.value)
+    }
+
+    /// `asyncio.run(serve(path))`, `anyio.run(serve)`: of a function, not a method of anything.
+    fn runs_function(&self, call: &ExprCall) -> bool {
+        let of = call.arguments.args.first().filter(|_| is_loop(self.module, call));
+        of.is_some_and(|of| of.is_name_expr() || of.as_call_expr().is_some_and(|call| self.is_function(&call.func)))
+    }
+
+    fn is_function(&self, called: &Expr) -> bool {
+        called.is_name_expr() || self.module.outside_name(called).is_some()
+    }
+}
+
+/// Whether what ends a function goes through a `try`, which then does nothing.
+fn lets_through(attempt: &StmtTry) -> bool {
+    let is_limited = |ExceptHandler::ExceptHandler(handler): &ExceptHandler| {
+        handler.type_.as_deref().is_some_and(|kind| name_of(kind) != Some("BaseException"))
+    };
+    attempt.finalbody.is_empty() && attempt.handlers.iter().all(is_limited)
+}
+
+/// The names that statements give to servers.
+struct Made<'m, 'a> {
+    module: &'m Module<'a>,
+    names: HashSet<&'m str>,
+}
+
+impl<'m, 'a> Made<'m, 'a> {
+    fn within(module: &'m Module<'a>, body: &'m [Stmt]) -> HashSet<&'m str> {
+        let mut made = Self { module, names: HashSet::new() };
+        made.visit_body(body);
+        made.names
+    }
+}
+
+impl<'m> StatementVisitor<'m> for Made<'m, '_> {
+    fn visit_stmt(&mut self, statement: &'m Stmt) {
+        if let Some(assign) = statement.as_assign_stmt()
+            && assign.value.as_call_expr().is_some_and(|call| makes_server(self.module, &call.func))
+        {
+            self.names.extend(assign.targets.iter().filter_map(name_of));
+        }
+        if !statement.is_function_def_stmt() && !statement.is_class_def_stmt() {
+            statement_visitor::walk_stmt(self, statement);
+        }
+    }
+}
+
+/// Whether a name means a server, of the file or by its name of another.
+fn is_server(module: &Module<'_>, named: &Expr) -> bool {
+    match module.resolve(named) {
+        Named::Value { value, .. } => value.as_call_expr().is_some_and(|call| makes_server(module, &call.func)),
+        Named::Outside(full) => is_called_a_server(&full),
+        Named::Class(_) | Named::Nothing => false,
+    }
+}
+
+/// `create_server`, `app.mcp`; not of the standard library. A name that is imported within a function is not a builtin.
+fn is_called_a_server(full: &str) -> bool {
+    let word = last_name(full);
+    let is_standard = package(full) != "builtins" && is_standard(package(full));
+    let names_one = ["server", "mcp"].iter().any(|part| word.contains(part));
+    word.starts_with(|c: char| c.is_ascii_lowercase()) && names_one && !is_standard
+}
+
+/// `FastMCP`, a function of the file, or one of another module with such a name.
+fn makes_server(module: &Module<'_>, called: &Expr) -> bool {
+    if function_named(module, called).is_some() {
+        return true;
+    }
+    let full = module.outside_name(called);
+    let is_other = |full: &str| last_name(full) == "Server" && matches!(package(full), "mcp" | "uvicorn");
+    word_of(module, called).is_some_and(|class| SERVERS.contains(&class.as_str()))
+        || full.is_some_and(|full| is_other(&full) || is_called_a_server(&full))
+}
+
+fn is_loop(module: &Module<'_>, call: &ExprCall) -> bool {
+    module.outside_name(&call.func).is_some_and(|full| LOOPS.contains(&full.as_str()))
+}
+
+/// `mcp.run_async()` of `asyncio.run(mcp.run_async())`
+fn within_loop<'e>(module: &Module<'_>, call: &'e ExprCall) -> &'e ExprCall {
+    call.arguments.args.first().and_then(Expr::as_call_expr).filter(|_| is_loop(module, call)).unwrap_or(call)
+}
+
+impl<'a> Visitor<'a> for Own<'_, '_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if !statement.is_function_def_stmt() && !statement.is_class_def_stmt() {
+            visitor::walk_stmt(self, statement);
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression {
+            let word = match call.func.as_attribute_expr() {
+                Some(method) => Some(method.attr.to_string()),
+                None => word_of(self.module, &call.func),
+            };
+            let waits_there = self.is_async && self.runs_server(call);
+            self.runs |= !waits_there && word.is_some_and(|word| RUNS.contains(&word.as_str()));
+        }
+        self.yields |= matches!(expression, Expr::Yield(_) | Expr::YieldFrom(_));
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
+    }
+}
