@@ -9,7 +9,7 @@ use super::file::Subject;
 use super::report::bytes_of;
 use super::rule::Level;
 use super::{Finding, Surroundings, rule};
-use crate::discovery::{ToolFile, is_behind_the_scenes, is_neighbour, is_standard, own_package};
+use crate::discovery::{ToolFile, above_own_package, is_behind_the_scenes, is_neighbour, is_standard, own_package};
 use crate::pep723::{brings, package_of, requirement_for};
 
 /// Checks the modules that a file imports unconditionally. An error only where it is certain that the module is missing.
@@ -28,8 +28,11 @@ pub(super) fn check(
         .extend(subject.settings.env.get("PYTHONPATH").into_iter().flat_map(|path| std::env::split_paths(&path.value)));
     folders.push(folder.to_owned());
     let own = own_package(&subject.file.path);
+    let of_own = imports.iter().filter(|(module, _)| above_own_package(&subject.file.path, module).is_some());
+    let of_own: BTreeSet<&str> = of_own.filter_map(|(module, _)| module.split('.').next()).collect();
     let is_provided = |module: &str| {
         is_standard(module)
+            || of_own.contains(module)
             || is_behind_the_scenes(module)
             || is_neighbour(own.as_deref(), &folders, module)
             || declared.iter().any(|name| brings(name, module))

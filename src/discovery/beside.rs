@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ToolFile;
-use super::imports::{is_behind_the_scenes, is_neighbour, is_standard, own_package};
+use super::imports::{above_own_package, is_behind_the_scenes, is_neighbour, is_standard, own_package};
 use crate::config::needs::Needs;
 use crate::config::origin::{Diagnosis, Origin, Setting};
 use crate::pep723::Metadata;
@@ -212,7 +212,8 @@ impl ToolFile {
 
 fn is_from_elsewhere(path: &Path, imports: &[String]) -> bool {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let tops = imports.iter().map(|module| module.split('.').next().unwrap_or_default()).filter(|top| !top.is_empty());
+    let foreign = imports.iter().filter(|import| above_own_package(path, import).is_none());
+    let tops = foreign.map(|module| module.split('.').next().unwrap_or_default()).filter(|top| !top.is_empty());
     let mut unknown = tops.filter(|top| !is_standard(top) && !is_behind_the_scenes(top)).peekable();
     if unknown.peek().is_none() {
         return false;

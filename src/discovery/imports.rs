@@ -245,7 +245,6 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, root: Option<&Path>
     let dependencies: Vec<String> =
         file.header.iter().flat_map(|header| &header.dependencies).map(|dependency| module_of(dependency)).collect();
     let is_installed = |module: &str| is_standard(module) || dependencies.iter().any(|name| name == module);
-    let own = own_package(&file.path);
     // A file of a package imports from the folder of the tool file, too.
     let folders: Vec<&Path> = std::iter::once(folder).chain(root).collect();
     let mut found: Vec<PathBuf> = Vec::new();
@@ -257,8 +256,10 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, root: Option<&Path>
             add(&mut found, base, name.split('.'), scanned);
             continue;
         }
-        let within_own = own.as_deref().and_then(|own| import.strip_prefix(own)?.strip_prefix('.'));
-        let parts = within_own.unwrap_or(import).split('.');
+        let parts = import.split('.');
+        if let Some(above) = above_own_package(&file.path, import) {
+            add(&mut found, above, parts.clone(), scanned);
+        }
         if parts.clone().next().is_some_and(|first| !is_installed(&first.to_lowercase())) {
             for folder in &folders {
                 add(&mut found, folder, parts.clone(), scanned);
@@ -293,6 +294,20 @@ pub fn own_package(path: &Path) -> Option<String> {
     (!names.is_empty()).then(|| names.join("."))
 }
 
+/// The folder above the package that a file is part of and imports from: one around it has the name that the import begins with, and the
+/// module after that. It needs no `__init__.py`, as Python needs none.
+pub fn above_own_package<'p>(path: &'p Path, import: &str) -> Option<&'p Path> {
+    let mut parts = import.split('.');
+    let (top, module) = (parts.next()?, parts.next()?);
+    let around = path.ancestors().skip(1).take(DEEPEST_PACKAGE).enumerate();
+    let mut named = around.filter(|(_, folder)| folder.file_name().is_some_and(|name| name == top));
+    named.find_map(|(depth, folder)| {
+        let has = || folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir();
+        let is_package = || path.ancestors().skip(1).take(depth + 1).all(|folder| folder.join("__init__.py").is_file());
+        (has() && (depth < DEEPEST_NAMESPACE || is_package())).then(|| folder.parent())?
+    })
+}
+
 /// Whether a top-level module is that of the file's own package, or lies in one of the folders it imports from.
 pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], module: &str) -> bool {
     let mut folders = folders.iter().map(AsRef::as_ref);
@@ -302,6 +317,8 @@ pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], mod
 
 /// Folders further up are not looked at.
 const DEEPEST_PACKAGE: usize = 16;
+/// The same for folders without an `__init__.py`.
+const DEEPEST_NAMESPACE: usize = 4;
 
 /// The module that a requirement most likely installs.
 fn module_of(requirement: &str) -> String {

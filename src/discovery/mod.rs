@@ -40,7 +40,8 @@ pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use given::Given;
 pub use hints::ToolHints;
 pub use imports::{
-    did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of, own_package,
+    above_own_package, did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of,
+    own_package,
 };
 pub use json_schema::JsonSchema;
 pub use programs::{Attached, Group, Program};

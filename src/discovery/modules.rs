@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::imports::own_package;
+use super::imports::above_own_package;
 
 /// Some files, with what each imports, dotted. The first is the tool file.
 pub(super) struct Modules<'f> {
@@ -42,10 +42,7 @@ impl<'f> Modules<'f> {
         }
         parts().next()?;
         let root = self.files.first().and_then(|(path, _)| path.parent());
-        let around = || {
-            let depth = own_package(from)?.split('.').count();
-            from.ancestors().nth(depth + 1)
-        };
+        let around = || above_own_package(from, name);
         root.and_then(within).or_else(|| within(from.parent()?)).or_else(|| within(around()?))
     }
 

@@ -50,6 +50,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/frameworks/openai_agents.py"),
     carried!("hostler_worker/frameworks/others.py"),
     carried!("hostler_worker/frameworks/results.py"),
+    carried!("hostler_worker/frameworks/runs.py"),
     carried!("hostler_worker/host.py"),
     carried!("hostler_worker/interrupt.py"),
     carried!("hostler_worker/limits.py"),

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
 use super::frameworks::{
-    Arguments, CLASS_RULE, CommandKind, LowLevel, Maker, Methods, Offer, arguments_in, arguments_of, groups_of,
-    is_of_server, methods,
+    Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, arguments_in, arguments_of, groups_of,
+    methods,
 };
 use super::module::{Module, name_of};
 use super::roles::is_marked;
@@ -106,8 +106,8 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
         .into_iter()
         .map(|function| (None, function, module.offers.get(function).copied().unwrap_or_default()));
     let made = module.offers.makers.iter().filter(|maker| !maker.waits).flat_map(|maker| maker.served(module));
-    let made = made.map(|(symbol, function, offer)| (Some(symbol), function, offer));
-    let functions = marked.chain(made).map(|(symbol, function, offer)| a_function(module, symbol, function, offer));
+    let made = made.map(|made| of_maker(module, made));
+    let functions = marked.map(|(symbol, function, offer)| a_function(module, symbol, function, offer)).chain(made);
     // Of two tools of one name, the function has it.
     functions.chain(served).filter(|one| !one.offer.is_off).collect()
 }
@@ -115,20 +115,24 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
 /// The functions that are tools where something calls what makes them, still without them, and they.
 pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(Waiting, Vec<Served<'a>>, Option<LowLevel<'a>>)> {
     let made = |maker: &Maker<'a>| {
-        let served = maker.served(module).into_iter().filter(|(.., offer)| !offer.is_off);
-        let served: Vec<_> =
-            served.map(|(symbol, function, offer)| a_function(module, Some(symbol), function, offer)).collect();
+        let made: Vec<_> = maker.served(module).into_iter().filter(|made| !made.offer.is_off).collect();
+        let is_of_server = made.iter().any(|made| made.is_of_server);
+        let served: Vec<_> = made.into_iter().map(|made| of_maker(module, made)).collect();
         let server = LowLevel::made_by(module, maker);
         let waiting = Waiting {
             maker: maker.name(),
             line: module.lines.of_node(&maker.function.name),
-            is_of_server: server.is_some() || served.iter().any(|one| is_of_server(one.function)),
+            is_of_server: server.is_some() || is_of_server,
             computes_names: maker.computes_names(),
             functions: Vec::new(),
         };
         (waiting, served, server)
     };
     module.offers.makers.iter().filter(|maker| maker.waits).map(made).collect()
+}
+
+fn of_maker<'a>(module: &Module<'a>, made: Made<'a>) -> Served<'a> {
+    Served { is_bound: made.is_bound, ..a_function(module, Some(made.symbol), made.function, made.offer) }
 }
 
 fn a_function<'a>(

@@ -1,6 +1,6 @@
 //! Functions that are called with what they need to make tools.
 
-use super::several::{SERVER, reported, served};
+use super::several::{SERVER, reported, served, served_below};
 
 #[test]
 fn makers_that_the_file_gives_what_they_need_are_called() {
@@ -168,4 +168,46 @@ fn modules_of_one_name_are_not_mistaken() {
         ("b/tools.py", &other),
     ];
     assert_eq!(served(&files), ["s.g beside:a/tools.py:made:>register:2:g"]);
+}
+
+#[test]
+fn a_class_gives_a_server_its_own_methods() {
+    let class = "class Stacks:\n    def __init__(self, mcp, write=False):\n        mcp.tool(name='manage_stacks')(self.manage)\n        \
+                 mcp.add_tool(self.count)\n        for tool in (self.a, self.b):\n            mcp.tool()(tool)\n    async def manage(self, name: str) -> str: ...\n    \
+                 def count(self): ...\n    def a(self): ...\n    def b(self): ...\n    def c(self): ...\n";
+    let server = "import argparse\nfrom mcp.server.fastmcp import FastMCP\nfrom stacks import Stacks\ndef create():\n    return FastMCP('x')\n\
+                  def main():\n    given = argparse.ArgumentParser().parse_args()\n    mcp = create()\n    Stacks(mcp, given.write)\n    mcp.run()\n";
+    let files = [("server.py", server), ("stacks.py", class)];
+    let place = |name: &str, line: u8, method: &str| {
+        format!("server.{name} beside:stacks.py:made:server.py/main>Stacks.__init__:{line}:.{method}")
+    };
+    let expected =
+        [place("manage_stacks", 7, "manage"), place("count", 8, "count"), place("a", 9, "a"), place("b", 10, "b")];
+    assert_eq!(served(&files), expected);
+    assert_eq!(reported(&files), [""; 0]);
+    let method = class.replace("__init__(self, mcp, write=False)", "register(self, mcp)");
+    for calls in [
+        "try:\n    stacks = Stacks()\n    stacks.register(mcp)\nexcept Exception as e:\n    raise\n",
+        "Stacks().register(mcp)\n",
+    ] {
+        let server = format!("{SERVER}from stacks import Stacks\n{calls}");
+        let found = served(&[("server.py", &server), ("stacks.py", &method)]);
+        assert_eq!(found[0], "server.manage_stacks beside:stacks.py:made:>Stacks.register:7:.manage", "{calls}");
+        assert_eq!(found.len(), 4);
+    }
+    // By itself, with an agent.
+    let own = "from camel.toolkits import BaseToolkit, FunctionTool\nfrom camel.utils import MCPServer\n@MCPServer()\nclass Papers(BaseToolkit):\n    \
+               def search(self, q: str): ...\n    def get_tools(self):\n        return [FunctionTool(self.search)]\n";
+    assert_eq!(served(&[("papers.py", own)]), ["papers.search made:Papers.get_tools:5:.search"]);
+}
+
+#[test]
+fn a_package_needs_no_init_file() {
+    let server = "from mcp.server.fastmcp import FastMCP\nfrom shop.sheets import write\nmcp = FastMCP('x')\nmcp.tool(name='put')(write)\n\
+                  @mcp.tool()\ndef own(): ...\n";
+    let sheets = "from shop.units import unit\ndef write(text: str): ...\ndef other(): ...\n";
+    let files = [("shop/server.py", server), ("shop/sheets.py", sheets), ("shop/units.py", "def unit(): ...\n")];
+    let mut found = served_below("shop", &files);
+    found.sort();
+    assert_eq!(found, ["server.own own", "server.put beside:sheets.py:write"]);
 }

@@ -11,8 +11,13 @@ const REGISTER: &str =
 
 /// What is served of each file of a folder: the name, and what the worker knows it by.
 pub(super) fn served(files: &[(&str, &str)]) -> Vec<String> {
+    served_below("", files)
+}
+
+/// The same of a folder among those of the files.
+pub(super) fn served_below(below: &str, files: &[(&str, &str)]) -> Vec<String> {
     let folder = folder(files);
-    let found = scan(&[folder.path().to_owned()]);
+    let found = scan(&[folder.path().join(below)]);
     let of_file = |file: &ToolFile| {
         let names = file.functions.iter().map(|it| format!("{}.{} {}", file.pack, it.name, it.symbol()));
         names.collect::<Vec<_>>()

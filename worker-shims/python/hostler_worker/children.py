@@ -37,7 +37,7 @@ class _Loader:
     @staticmethod
     def exec_module(module):
         module.__spec__ = None  # it names no package
-        place(module, os.path.dirname(module.__file__))
+        place(module, os.path.dirname(module.__file__), module.__file__)
         exec(compiled(module.__file__), module.__dict__)
 
 

@@ -11,7 +11,7 @@ MARK = "__hostler__"  # what `hostler.resource` and `hostler.prompt` leave on a 
 FRAMEWORKS = frozenset((
     "fastmcp", "mcp", "mcp_types", "langchain", "langchain_core", "langgraph", "agents", "smolagents", "agno", "strands", "llama_index",
     "autogen_core", "crewai", "pydantic_ai", "haystack", "semantic_kernel", "anthropic", "claude_agent_sdk", "claude_code_sdk",
-    "click", "rich_click", "typer",
+    "click", "rich_click", "typer", "camel",
 ))
 PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
 NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
@@ -73,7 +73,7 @@ def load(path, source=None, is_program=False):
     module = type(sys)(name)
     module.__file__ = path
     sys.modules[name] = module  # before it runs: dataclasses and pickle look there
-    name_in_package = package.place(module, folder)
+    name_in_package = package.place(module, folder, source or path)
     try:
         code = compiled(path, source)
         if is_program:

@@ -6,17 +6,43 @@ import sys
 _ALONE = "_hostler_folder"  # the package of a folder without `__init__.py`, below one for the folder around it
 _OTHER = "_hostler_own_"  # before the name of a package that has that of another one
 _MOST = 16
+_MOST_WITHOUT_INIT = 4
 
 
-def name_of(folder):
-    """The name of a tool file's package: the names of the folders around it, as far up as they have an `__init__.py`."""
-    if not _is_package(folder):
-        return _ALONE + "." + _ALONE
-    names = []
-    while len(names) < _MOST and _is_package(folder):
-        folder, name = os.path.split(folder)
+def name_of(folder, text=b""):
+    """The name of a tool file's package: the names of the folders around it, as far up as they have an `__init__.py`, or as the file imports
+    from them."""
+    names, depth, is_whole = [], 0, True
+    while len(names) < _MOST:
+        is_whole = is_whole and _is_package(folder)
+        above, name = os.path.split(folder)
+        if not is_whole and (len(names) >= _MOST_WITHOUT_INIT or not name):
+            break
         names.append(name)
-    return ".".join(reversed(names))
+        if is_whole or name.isidentifier() and _imports_module(name, folder, text):
+            depth = len(names)
+        folder = above
+    return ".".join(reversed(names[:depth])) or _ALONE + "." + _ALONE
+
+
+def _text_of(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""  # loading says why
+
+
+def _imports_module(package, folder, text):
+    """Whether a file imports a module of this package that the folder has."""
+    name = package.encode()
+    if b"from " + name not in text and b"import " + name not in text:
+        return False  # nearly always, and without `re`
+    from re import MULTILINE, findall
+
+    found = findall(rb"^[ \t]*(?:from|import)[ \t]+%s(?:\.|[ \t]+import[ \t]+\(?\s*)(\w+)" % name, text, MULTILINE)
+    paths = (os.path.join(folder, module.decode()) for module in found)
+    return any(os.path.isdir(path) or os.path.isfile(path + ".py") for path in paths)
 
 
 def _is_package(folder):
@@ -58,9 +84,9 @@ class Folders:
         return spec
 
 
-def place(module, folder):
+def place(module, folder, source):
     """Makes a tool file's module one of its package, and gives its name in that."""
-    package = name_of(folder)
+    package = name_of(folder, _text_of(source))
     top, _, rest = package.partition(".")
     if top != _ALONE and _is_taken(top, folder, rest):
         package = _OTHER + package  # what is installed keeps its name

@@ -145,6 +145,22 @@ class Loading(ShimTest):
                              "def f(): return [EmailMessage.__module__, unit]\n", "email/message.py")
         self.assertEqual(worker.call("f")["result"], ["email.message", "kg"])
 
+    def test_a_folder_without_init_has_the_name_that_the_file_imports_from(self):
+        self.file("unit = 'kg'\n", "shop/units.py")
+        self.file("from shop.deep.tool import x\n", "shop/other.py")
+        for text in ("from shop.units import unit\n", "import shop.units\nunit = shop.units.unit\n", "from shop import units\nunit = units.unit\n",
+                     "from shop import (\n    units,\n)\nunit = units.unit\n", "from .units import unit\nimport shop.units\n"):
+            with self.subTest(text):
+                worker = self.worker(text + "def f(): return [unit, __package__]\n", "shop/tool.py")
+                self.assertEqual(worker.call("f")["result"], ["kg", "shop"])
+        worker = self.worker("x = 1\nfrom shop.units import unit\nimport shop.other\ndef f(): return [unit, __package__, shop.other.x]\n", "shop/deep/tool.py")
+        self.assertEqual(worker.call("f")["result"], ["kg", "shop.deep", 1])
+        worker = self.start(self.file("from shop.nothing import x\n", "shop/tool.py"))
+        self.fault(worker.hello(), -32010, "No module named 'shop'")
+        self.file("unit = 'kg'\n", "json/units.py")
+        worker = self.worker("import json.decoder\nfrom json import units\ndef f(): return 1\n".replace("from json import units\n", ""), "json/tool.py")
+        self.assertEqual(worker.call("f")["result"], 1)
+
     def test_two_dots_lead_to_the_folder_around(self):
         self.file("unit = 'kg'\n", "shared/units.py")
         worker = self.worker("from ..shared.units import unit\ndef f(): return unit\n", "tools/tool.py")

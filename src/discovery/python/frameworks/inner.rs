@@ -4,6 +4,7 @@
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Decorator, Expr, Stmt, StmtClassDef, StmtFunctionDef};
 
+use super::bound::{Bound, bound_methods};
 use super::low_level::Handlers;
 use super::obstacles::{ARGUMENTS, MORE, MOVE, OF_CLASS, Obstacle, Uses, obstacle};
 use super::{MAKERS, NAME, Offer, is_maker, keyword, offer_of_decorator, read_offer};
@@ -24,9 +25,28 @@ pub(in crate::discovery::python) struct Maker<'a> {
     tools: Vec<&'a StmtFunctionDef>,
     /// Its handlers of a low-level server.
     pub handlers: Handlers<'a>,
+    /// Methods of its class that it makes tools, and what it says of each.
+    pub(super) methods: Vec<Bound<'a>>,
+}
+
+/// A tool that a function makes.
+pub(in crate::discovery::python) struct Made<'a> {
+    /// What the worker knows it by.
+    pub symbol: String,
+    pub function: &'a StmtFunctionDef,
+    pub offer: Offer<'a>,
+    /// Whether its first parameter is the instance.
+    pub is_bound: bool,
+    /// Whether it is one of a server or agent.
+    pub is_of_server: bool,
 }
 
 impl<'a> Maker<'a> {
+    fn new(function: &'a StmtFunctionDef, class: Option<&'a StmtClassDef>) -> Self {
+        let (tools, methods) = (Vec::new(), Vec::new());
+        Self { function, class, obstacle: None, waits: false, tools, handlers: Handlers::default(), methods }
+    }
+
     /// What the worker calls to make them: `create_server`, `Server.register`.
     pub fn name(&self) -> String {
         let class = self.class.map(|class| format!("{}.", class.name)).unwrap_or_default();
@@ -41,10 +61,11 @@ impl<'a> Maker<'a> {
     /// Whether it gives tools computed names, as one does that is called several times.
     pub fn computes_names(&self) -> bool {
         self.tools.iter().any(|tool| tool.decorator_list.iter().any(names_by_computation))
+            || self.methods.iter().any(|method| method.has_computed_name)
     }
 
-    /// Its tools that are served, or are where it is called: what the worker knows each by, and what makes it one.
-    pub fn served(&self, module: &Module<'a>) -> Vec<(String, &'a StmtFunctionDef, Offer<'a>)> {
+    /// Its tools that are served, or are where it is called.
+    pub fn served(&self, module: &Module<'a>) -> Vec<Made<'a>> {
         let is_there = self.obstacle.is_none() || self.waits;
         let served = self.tools.iter().filter(|tool| is_there && is_identifier(&tool.name));
         let offer = |tool: &'a StmtFunctionDef| {
@@ -52,9 +73,18 @@ impl<'a> Maker<'a> {
             if self.waits && tool.decorator_list.iter().any(names_by_computation) {
                 return None;
             }
-            Some((self.symbol_of(module, tool), tool, offer))
+            let symbol = self.symbol_of(module, tool);
+            Some(Made { symbol, function: tool, offer, is_bound: false, is_of_server: is_of_server(tool) })
         };
-        served.filter_map(|tool| offer(tool)).collect()
+        let methods =
+            self.methods.iter().filter(|_| is_there).filter(|method| !(self.waits && method.has_computed_name));
+        let methods = methods.map(|method| {
+            let line = module.lines.at(method.function.range.start().to_usize());
+            let symbol = format!("{MADE}{}:{line}:.{}", self.name(), method.function.name);
+            let (function, offer) = (method.function, method.offer);
+            Made { symbol, function, offer, is_bound: true, is_of_server: method.is_of_server }
+        });
+        served.filter_map(|tool| offer(tool)).chain(methods).collect()
     }
 
     /// What the worker knows a function by that it defines. Two may have one name.
@@ -69,6 +99,18 @@ pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<
     let mut search = Search { module, around: None, is_tool: false, classes: Vec::new(), found: Vec::new() };
     search.visit_body(body);
     let mut found = search.found;
+    for (class, function, method) in bound_methods(module, body) {
+        let maker = match found.iter_mut().position(|maker| std::ptr::eq(maker.function, function)) {
+            Some(place) => &mut found[place],
+            None => {
+                found.push(Maker::new(function, Some(class)));
+                let last = found.len() - 1;
+                &mut found[last]
+            }
+        };
+        maker.methods.push(method);
+    }
+    found.sort_by_key(|maker| maker.function.range.start());
     if found.is_empty() {
         return found;
     }
@@ -100,8 +142,7 @@ impl<'a> Search<'_, 'a> {
         if self.found.last().is_none_or(|last| !std::ptr::eq(last.function, around)) {
             let class = self.classes.last().copied();
             let obstacle = (self.classes.len() > 1).then_some(("it is a method of a class within another", MOVE));
-            let handlers = Handlers::default();
-            self.found.push(Maker { function: around, class, obstacle, waits: false, tools: Vec::new(), handlers });
+            self.found.push(Maker { obstacle, ..Maker::new(around, class) });
         }
         let Some(maker) = self.found.last_mut() else { return };
         match tool.decorator_list.iter().find_map(word) {

@@ -3,6 +3,7 @@
 //! most call their decorator `tool`, and its arguments `name` and `description`.
 
 mod attached;
+mod bound;
 mod calls;
 mod classes;
 mod commands;
@@ -28,7 +29,7 @@ pub(super) use dictionaries::arguments_in;
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
-pub(super) use inner::{Maker, is_of_server};
+pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
 pub(super) use low_level::{LowLevel, listed_tools as listed_low_level_tools, low_level_tools};
 use obstacles::{required_by, runs_a_server};
@@ -69,7 +70,7 @@ const ENABLED: [&str; 2] = ["enabled", "is_enabled"];
 const SERVERS: [&str; 2] = ["FastMCP", "MCPServer"];
 
 /// Packages whose own objects make tools, or hold what functions are registered with.
-const FRAMEWORKS: [&str; 14] = [
+const FRAMEWORKS: [&str; 15] = [
     "fastmcp",
     "mcp",
     "langchain",
@@ -84,6 +85,7 @@ const FRAMEWORKS: [&str; 14] = [
     "pydantic_ai",
     "anthropic",
     "semantic_kernel",
+    "camel",
 ];
 
 /// Classes of results, which the worker writes as hostler's own content (`frameworks/results.py` of the worker).
@@ -244,6 +246,12 @@ impl Offer<'_> {
             function.declared = Some(Box::new(declared));
         }
     }
+}
+
+/// Whether a class makes servers of MCP, by its full name. Others than the SDK have a decorator that is called `MCPServer`.
+fn is_server_class(full: &str) -> bool {
+    let is_foreign = || FRAMEWORKS.contains(&package(full)) && !["fastmcp", "mcp"].contains(&package(full));
+    SERVERS.contains(&last_name(full)) && !is_foreign()
 }
 
 /// Whether something of a framework makes tools, by its full name.

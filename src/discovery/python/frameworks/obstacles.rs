@@ -11,7 +11,7 @@ use ruff_python_ast::{
 };
 
 use super::inner::{Maker, is_decorated_by};
-use super::{SERVERS, decorated_by, function_named, keyword, last_name, package, word_of};
+use super::{FRAMEWORKS, SERVERS, decorated_by, function_named, keyword, last_name, package, word_of};
 use crate::discovery::is_standard;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
@@ -182,10 +182,13 @@ pub(super) fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefau
 /// Whether an instance can be made by `Class()`, as far as the file tells.
 fn is_made_without_arguments(module: &Module<'_>, class: &StmtClassDef) -> bool {
     let mut methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
-    let bases = class.arguments.as_ref().is_some_and(|arguments| !arguments.args.is_empty());
+    // Toolkits of frameworks are made so, unless they say otherwise.
+    let is_of_framework =
+        |base: &Expr| module.outside_name(base).is_some_and(|full| FRAMEWORKS.contains(&package(&full)));
+    let bases = class.arguments.as_ref().is_some_and(|it| !it.args.iter().all(is_of_framework));
     match methods.find(|method| method.name.as_str() == "__init__") {
         Some(init) => required_by(init).len() == 1 && !Own::of(module, init).runs,
-        None => !bases && class.decorator_list.is_empty(),
+        None => !bases && class.decorator_list.iter().all(|it| is_of_framework(decorated_by(it))),
     }
 }
 

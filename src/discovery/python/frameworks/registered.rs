@@ -118,9 +118,7 @@ impl<'a> Registered<'_, 'a> {
             Expr::Tuple(tuple) => &tuple.elts,
             _ => return,
         };
-        let mut calls = Calls { of: name, by: None, depth: Depth::default() };
-        calls.visit_body(&each.body);
-        if let Some(by) = calls.by {
+        if let Some(by) = calls_with(name, &each.body) {
             if self.is_by_server(by) {
                 for item in items {
                     self.give(item, &read_offer(self.module, by), None);
@@ -203,7 +201,13 @@ impl<'a> StatementVisitor<'a> for Names<'a> {
     }
 }
 
-/// The call that registers a name.
+/// The call of these statements that registers a name.
+pub(super) fn calls_with<'a>(name: &'a str, body: &'a [Stmt]) -> Option<&'a ExprCall> {
+    let mut calls = Calls { of: name, by: None, depth: Depth::default() };
+    calls.visit_body(body);
+    calls.by
+}
+
 struct Calls<'a> {
     of: &'a str,
     by: Option<&'a ExprCall>,
@@ -229,7 +233,7 @@ impl<'a> Visitor<'a> for Calls<'a> {
 }
 
 /// The call with what is said of the tool: `mcp.tool(name="x")` of `mcp.tool(name="x")(f)`, all of `mcp.add_tool(f, name="x")`.
-fn registering(call: &ExprCall) -> Option<&ExprCall> {
+pub(super) fn registering(call: &ExprCall) -> Option<&ExprCall> {
     let by = call.func.as_call_expr().unwrap_or(call);
     let word = by.func.as_attribute_expr()?.attr.as_str();
     MAKERS.contains(&word).then_some(by)

@@ -1,0 +1,109 @@
+//! Methods that another method of their class makes tools: `mcp.tool(name="search")(self.search)`, `FunctionTool(self.search)`.
+
+use std::collections::HashMap;
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionDef};
+
+use super::registered::{calls_with, registering};
+use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, package, read_offer};
+use crate::discovery::python::module::{Module, name_of};
+use crate::discovery::python::syntax::Depth;
+
+/// A method that is a tool as it is bound to an instance.
+#[derive(Debug)]
+pub(super) struct Bound<'a> {
+    pub function: &'a StmtFunctionDef,
+    pub offer: Offer<'a>,
+    pub has_computed_name: bool,
+    /// Whether it is made one of a server or agent.
+    pub is_of_server: bool,
+}
+
+/// With the class of each, and the method that makes it a tool, in the order of their lines.
+pub(super) fn bound_methods<'a>(
+    module: &Module<'a>,
+    body: &'a [Stmt],
+) -> Vec<(&'a StmtClassDef, &'a StmtFunctionDef, Bound<'a>)> {
+    let mut found = Vec::new();
+    for class in body.iter().filter_map(Stmt::as_class_def_stmt) {
+        let methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+        let methods: HashMap<&str, &StmtFunctionDef> = methods.map(|method| (method.name.as_str(), method)).collect();
+        for maker in class.body.iter().filter_map(Stmt::as_function_def_stmt) {
+            let Some(instance) = maker.parameters.iter_non_variadic_params().next() else { continue };
+            let instance = instance.parameter.name.as_str();
+            let mut search = Search { module, methods: &methods, instance, depth: Depth::default(), found: Vec::new() };
+            search.visit_body(&maker.body);
+            found.extend(search.found.into_iter().map(|bound| (class, maker, bound)));
+        }
+    }
+    found
+}
+
+struct Search<'m, 'a> {
+    module: &'m Module<'a>,
+    methods: &'m HashMap<&'a str, &'a StmtFunctionDef>,
+    /// What the method calls its instance.
+    instance: &'a str,
+    depth: Depth,
+    found: Vec<Bound<'a>>,
+}
+
+impl<'a> Search<'_, 'a> {
+    /// The method of `self.search`.
+    fn method(&self, value: &Expr) -> Option<&'a StmtFunctionDef> {
+        let attribute = value.as_attribute_expr().filter(|it| name_of(&it.value) == Some(self.instance))?;
+        self.methods.get(attribute.attr.as_str()).copied()
+    }
+
+    fn is_of_framework(&self, call: &ExprCall) -> bool {
+        is_class(self.module, &call.func)
+            && self.module.outside_name(&call.func).is_some_and(|full| FRAMEWORKS.contains(&package(&full)))
+    }
+
+    fn call(&mut self, call: &'a ExprCall) {
+        let registering = registering(call);
+        let Some(by) = registering.or_else(|| self.is_of_framework(call).then_some(call)) else { return };
+        let named = FUNCTION.iter().filter_map(|name| keyword(call, name));
+        let method = call.arguments.args.iter().chain(named).find_map(|value| self.method(value));
+        self.found.extend(method.map(|method| self.bound(method, by, registering.is_some())));
+    }
+
+    fn bound(&self, function: &'a StmtFunctionDef, by: &'a ExprCall, is_of_server: bool) -> Bound<'a> {
+        let offer = read_offer(self.module, by);
+        let named = NAME.iter().find_map(|name| keyword(by, name));
+        let has_computed_name = named.is_some_and(|name| !name.is_string_literal_expr());
+        Bound { function, offer, has_computed_name, is_of_server }
+    }
+
+    /// `for tool in (self.search, self.count): mcp.tool()(tool)`
+    fn in_loop(&mut self, each: &'a StmtFor) {
+        let items = match &*each.iter {
+            Expr::List(list) => &list.elts,
+            Expr::Tuple(tuple) => &tuple.elts,
+            _ => return,
+        };
+        let Some(by) = name_of(&each.target).and_then(|name| calls_with(name, &each.body)) else { return };
+        let methods: Vec<_> = items.iter().filter_map(|item| self.method(item)).collect();
+        self.found.extend(methods.into_iter().map(|method| self.bound(method, by, true)).collect::<Vec<_>>());
+    }
+}
+
+impl<'a> Visitor<'a> for Search<'_, 'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if let Stmt::For(each) = statement {
+            self.in_loop(each);
+        }
+        visitor::walk_stmt(self, statement);
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression {
+            self.call(call);
+        }
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+"""What happens in place of running a server, while what makes its tools is called: a function ends there, and a coroutine waits there
+without an end, so that what it has opened around the server stays open."""
+
+import asyncio
+import sys
+from contextvars import ContextVar
+from types import CoroutineType
+
+from .calling import is_coroutine_function, run_on_loop
+
+_SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"),
+            ("mcp.server.lowlevel", "Server"))
+_RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async")
+_STREAMS = "mcp.server.stdio", "stdio_server"
+_LOOPS = ("asyncio", "anyio")
+_now = ContextVar("hostler_making", default=None)  # the making that code works for, also in the tasks that it starts
+
+
+class _Runs(BaseException):
+    """Instead of running a server: it has its tools."""
+
+
+class Making:
+    """A call of what makes tools."""
+
+    def __init__(self):
+        self.kept = []  # what it made and was given, which lives as long as the worker
+        self._task = self._parked = None
+
+    def run(self, make):
+        """Calls `make` with this, until it has ended or would run a server."""
+        _stop_at_runs()
+        token = _now.set(self)
+        try:
+            make(self)
+        except _Runs:
+            pass
+        finally:
+            _now.reset(token)
+
+    def finish(self, value):
+        """What a function gives, or the coroutine that it returns, on the loop where the tools will run. One that comes to where it would
+        run a server stays there, with all that it has opened."""
+        if type(value) is not CoroutineType:
+            return value
+        is_parked, value, error = run_on_loop(self._until_parked(value))
+        if is_parked:
+            raise _Runs
+        if error is not None:
+            raise error
+        return value
+
+    async def _until_parked(self, coroutine):
+        self._parked = asyncio.get_running_loop().create_future()
+        self._task = asyncio.ensure_future(_outcome(coroutine))
+        try:
+            await asyncio.wait((self._task, self._parked), return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            self._task.cancel()
+            raise
+        if self._task.done():
+            return (False, *self._task.result())
+        self.kept.append(self._task)
+        return True, None, None
+
+    async def park(self, server=None):
+        """Instead of running a server in a coroutine."""
+        self.kept.append(server)
+        if self._parked is None:
+            raise _Runs  # on a loop of the file's own
+        if not self._parked.done():
+            self._parked.set_result(None)
+        await asyncio.get_running_loop().create_future()
+
+
+async def _outcome(coroutine):
+    """A loop would end by what a task raises that is no Exception."""
+    try:
+        return await coroutine, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return None, error
+
+
+def _stop_at_runs():
+    """From now on, a server that is run while tools are made is kept instead: its function ends there, or waits there without an end."""
+    _import_servers()
+    for place, name in _SERVERS:
+        kind = getattr(sys.modules.get(place), name, None)
+        for method in _RUNS if kind is not None else ():
+            _replace(kind, method, _stopping)
+    for place in _LOOPS:
+        if place in sys.modules:
+            _replace(sys.modules[place], "run", _finishing)
+    place, name = _STREAMS
+    if place in sys.modules:
+        opened = getattr(sys.modules[place], name)
+        _replace(sys.modules[place], name, _parking)
+        for module in list(sys.modules.values()):  # those that have imported the name
+            if getattr(module, "__dict__", {}).get(name) is opened:
+                setattr(module, name, getattr(sys.modules[place], name))
+
+
+def _replace(owner, name, by):
+    run = getattr(owner, name, None)
+    if run is not None and not hasattr(run, "_hostler_run"):
+        stopping = by(run)
+        stopping._hostler_run = run
+        setattr(owner, name, stopping)
+
+
+def _import_servers():
+    """Where nothing has imported a server yet, the function that makes tools may do so itself."""
+    from importlib import import_module
+
+    if not any(place in sys.modules for place, _ in _SERVERS):
+        for place, _ in _SERVERS:
+            try:
+                import_module(place)
+            except ImportError:
+                pass
+
+
+def _stopping(run):
+    is_async = is_coroutine_function(run)
+
+    def stopping(server, *args, **kwargs):
+        making = _now.get()
+        if making is None:
+            return run(server, *args, **kwargs)
+        if is_async:
+            return making.park(server)
+        making.kept.append(server)
+        raise _Runs
+
+    return stopping
+
+
+def _parking(opened):
+    """`async with stdio_server() as (read, write)`: the worker's own input is none of a server's."""
+    def parking(*args, **kwargs):
+        making = _now.get()
+        return opened(*args, **kwargs) if making is None else _Parked(making)
+
+    return parking
+
+
+class _Parked:
+    def __init__(self, making):
+        self._making = making
+
+    async def __aenter__(self):
+        await self._making.park()
+
+    async def __aexit__(self, *_):
+        pass
+
+
+def _finishing(run):
+    """`asyncio.run(main())`, `anyio.run(main, …)`"""
+    def finishing(main, *args, **kwargs):
+        making = _now.get()
+        if making is None or not _is_free():
+            return run(main, *args, **kwargs)
+        return making.finish(main(*args) if callable(main) else main)
+
+    return finishing
+
+
+def _is_free():
+    """Whether no loop runs on this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False
