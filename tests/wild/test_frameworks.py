@@ -123,6 +123,22 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         listed = json.loads(run("list", "--tools", self.tools, "--config", self.config, "--json", env=environment(), cwd=self.folder).stdout)
         self.assertEqual({tool["name"]: tool["kind"] for tool in listed}, {"ask.version": "python", "plain.one": "internal"})
 
+    async def test_classes_give_their_methods(self):
+        for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==2.14.7", "fastmcp==4.2.3"):
+            with self.subTest(needs):
+                await self.served("bound_tools", needs, names=("manage_stacks", "count", "tell", "look_up"),
+                                  manage_stacks=({"name": "a"}, "a 2 False"), tell=({"text": "x"}, "x"), look_up=({"user": "u"}, ["u", "Events"]))
+                async with self.connected() as session:
+                    self.assertEqual(await session.value("bound_tools_count"), 0)
+                    await session.value("bound_tools_manage_stacks", name="a")
+                    self.assertEqual(await session.value("bound_tools_count"), 1, "of one instance")
+
+    async def test_sdk_2_low_level(self):
+        await self.served("low_level_given", "mcp==2.3.0", names=("add_note", "fail"), add_note=({"text": "a"}, "1 add-note"))
+        async with self.connected() as session:
+            self.assertEqual([await session.value("low_level_given_add_note", text="a") for _ in range(2)], ["1 add-note", "2 add-note"])
+            self.assertIn("it failed", (await session.call("low_level_given_fail")).text)
+
     async def test_sdk_low_level(self):
         await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),
                           add_note=({"text": "a b", "size": "a"}, "1 a"), find=({"words": ["a"]}, "a b"))

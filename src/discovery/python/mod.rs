@@ -5,6 +5,7 @@ mod annotations;
 mod classes;
 mod constraints;
 mod docstring;
+mod entries;
 mod fields;
 mod foreign_classes;
 mod frameworks;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use ruff_python_ast::{Expr, StmtFunctionDef};
 
+use super::entries::Entries;
 use super::frameworks::{
     Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, arguments_in, arguments_of, groups_of,
     methods,
@@ -167,10 +168,9 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         None if module.offers.are_marked || module.servers.makes || has_classes => Vec::new(),
         None if !module.servers.program.groups.is_empty() => Vec::new(),
         None => {
-            let run: HashSet<&str> = run_at_top(module).collect();
-            let is_private =
-                |name: &str| name.starts_with('_') || name == "main" && module.runs_main || run.contains(name);
-            functions.into_iter().filter(|function| !is_private(&function.name) && !is_hook(module, function)).collect()
+            let entries = Entries::of(module);
+            let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
+            functions.into_iter().filter(|function| !is_private(&function.name) && !entries.has(function)).collect()
         }
         Some(mut names) => {
             names.retain(|(name, _)| !served_otherwise.contains(name));
@@ -192,69 +192,6 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         module.warn(module.lines.of_node(&function.name), "name", what, "use letters a-z, digits and _");
     }
     callable
-}
-
-/// What frameworks call at their own moments: `@agent.system_prompt`, `@app.exception_handler(ValueError)`.
-const HOOKS: [&str; 22] = [
-    "input_guardrail",
-    "output_guardrail",
-    "on_message",
-    "on_chat_start",
-    "on_chat_end",
-    "system_prompt",
-    "instructions",
-    "output_validator",
-    "result_validator",
-    "exception_handler",
-    "errorhandler",
-    "on_event",
-    "on_startup",
-    "on_shutdown",
-    "middleware",
-    "before_request",
-    "after_request",
-    "teardown_request",
-    "before_serving",
-    "after_serving",
-    "listens_for",
-    "fixture",
-];
-
-/// The packages whose decorators these are.
-const HOOKING: [&str; 12] = [
-    "agents",
-    "aiohttp",
-    "chainlit",
-    "fastapi",
-    "flask",
-    "litestar",
-    "pydantic_ai",
-    "pytest",
-    "quart",
-    "sanic",
-    "sqlalchemy",
-    "starlette",
-];
-
-fn is_hook(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
-    let package = |import: &String| HOOKING.contains(&import.split('.').next().unwrap_or_default());
-    module.imports.iter().any(package)
-        && function.decorator_list.iter().any(|decorator| {
-            let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
-            let word = called.as_attribute_expr().map(|attribute| attribute.attr.to_string());
-            let word = word.or_else(|| module.outside_name(called)?.rsplit('.').next().map(str::to_owned));
-            word.is_some_and(|word| HOOKS.contains(&word.as_str()))
-        })
-}
-
-/// The functions that the file runs when it is loaded: `asyncio.run(main())`.
-fn run_at_top<'a>(module: &Module<'a>) -> impl Iterator<Item = &'a str> {
-    let loops =
-        module.calls.iter().filter(|call| module.outside_name(&call.func).is_some_and(|full| full == "asyncio.run"));
-    // One with arguments is an example of a call.
-    let plain =
-        loops.filter_map(|call| call.arguments.args.first()?.as_call_expr().filter(|it| it.arguments.is_empty()));
-    plain.filter_map(|run| name_of(&run.func))
 }
 
 fn listed<'a>(

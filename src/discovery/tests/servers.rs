@@ -128,3 +128,19 @@ fn a_low_level_server_has_the_tools_of_its_helpers() {
     let files = [("run.py", run), ("server.py", helper.as_str())];
     assert_eq!(served(&files), ["run.a beside:server.py:made:run.py/main>serve:8:called:a"]);
 }
+
+#[test]
+fn a_low_level_server_may_be_given_its_handlers() {
+    let handlers = "from mcp.server import Server\nfrom mcp_types import ListToolsResult, Tool\nasync def listed(ctx, params):\n    \
+                    return ListToolsResult(tools=[Tool(name='a-b', input_schema={'properties': {'q': {}}})])\n\
+                    async def called(ctx, params): ...\ndef helper(): ...\n";
+    for made in [
+        "server = Server('x', on_list_tools=listed, on_call_tool=called)\n",
+        "def main():\n    server = Server('x', on_list_tools=listed, on_call_tool=called)\n",
+    ] {
+        let found = file(&format!("{handlers}{made}"));
+        assert_eq!(names(&found), ["a_b"], "{made}");
+        assert_eq!(found.functions[0].symbol(), "on_call_tool:called:a-b");
+        assert!(found.warnings.is_empty() && !found.servers.is_low_level, "it is for the second version");
+    }
+}

@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use serde_json::{Map, Value};
 
-use super::{Maker, annotations, has_server_decorator, last_name, package, tool_name};
+use super::{Maker, annotations, function_named, has_server_decorator, last_name, package, tool_name};
 use crate::config::origin::Setting;
 use crate::config::tool::ToolLayer;
 use crate::discovery::python::known_types::Side;
@@ -46,6 +46,12 @@ impl<'a> LowLevel<'a> {
         Some(Self { list, symbol: maker.symbol_of(module, call), around: Some(maker.function) })
     }
 
+    /// That of the SDK's second version: `Server("x", on_list_tools=listed, on_call_tool=called)`, anywhere in the file.
+    fn constructed(module: &Module<'a>, body: &'a [Stmt]) -> Option<Self> {
+        let (list, call) = given_handlers(module, body)?;
+        Some(Self { list, symbol: format!("on_call_tool:{}", call.name), around: None })
+    }
+
     fn of_file(module: &Module<'a>) -> Option<Self> {
         let with = |word| module.functions().into_iter().find(|it| has_server_decorator(module, it, SERVER, &[word]));
         let (list, call) = (with("list_tools")?, with("call_tool")?);
@@ -57,11 +63,11 @@ impl<'a> LowLevel<'a> {
     pub(in crate::discovery::python) fn tools(&self, module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
         let places = [Some(&*self.list.body), self.around.map(|around| &*around.body)];
         let near =
-            places.into_iter().flatten().map(|place| Tools::within(module, place)).find(|calls| !calls.is_empty());
+            places.into_iter().flatten().map(|place| tools_within(module, place)).find(|calls| !calls.is_empty());
         if near.is_none() && module.servers.lists.is_none() {
             module.servers.lists = Some(self.symbol.clone());
         }
-        let calls = near.unwrap_or_else(|| Tools::within(module, body));
+        let calls = near.unwrap_or_else(|| tools_within(module, body));
         let tools: Vec<Option<Function>> = calls.iter().map(|made| tool(module, &self.symbol, made)).collect();
         let is_unread = tools.is_empty() || tools.iter().any(Option::is_none);
         if is_unread {
@@ -76,6 +82,28 @@ impl<'a> LowLevel<'a> {
 /// Whether a file makes a low-level server.
 pub(super) fn is_low_level(module: &Module<'_>) -> bool {
     LowLevel::of_file(module).is_some() || module.offers.makers.iter().any(|it| it.handlers.list.is_some())
+}
+
+/// The functions of the file that a `Server(…)` is given to list and to call tools.
+pub(super) fn given_handlers<'a>(
+    module: &Module<'a>,
+    body: &'a [Stmt],
+) -> Option<(&'a StmtFunctionDef, &'a StmtFunctionDef)> {
+    if !imports_mcp(module) {
+        return None;
+    }
+    let is_server = |call: &ExprCall| {
+        module
+            .outside_name(&call.func)
+            .is_some_and(|full| SERVER.contains(&last_name(&full)) && package(&full) == "mcp")
+    };
+    let handler = |call: &'a ExprCall, word| function_named(module, keyword(call, word)?);
+    let servers = Calls::within(body, is_server);
+    servers.into_iter().find_map(|call| Some((handler(call, "on_list_tools")?, handler(call, "on_call_tool")?)))
+}
+
+fn imports_mcp(module: &Module<'_>) -> bool {
+    module.imports.iter().any(|import| matches!(package(import), "mcp" | "mcp_types"))
 }
 
 /// The tools of a file's low-level servers that the worker can make as they are.
@@ -93,38 +121,42 @@ pub(in crate::discovery::python) fn low_level_tools<'a>(module: &mut Module<'a>,
     }
     let makers = module.offers.makers.iter().filter(|maker| maker.obstacle.is_none());
     let made = makers.filter_map(|maker| LowLevel::made_by(module, maker));
-    let servers: Vec<LowLevel<'a>> = LowLevel::of_file(module).into_iter().chain(made).collect();
+    let own = LowLevel::of_file(module).or_else(|| LowLevel::constructed(module, body));
+    let servers: Vec<LowLevel<'a>> = own.into_iter().chain(made).collect();
     servers.iter().flat_map(|server| server.tools(module, body)).collect()
 }
 
 /// The tools that a file without a server of its own has for one of another file.
 pub(in crate::discovery::python) fn listed_tools<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
-    if module.servers.is_low_level
-        || !module.imports.iter().any(|import| matches!(package(import), "mcp" | "mcp_types"))
-    {
+    if module.servers.is_low_level || !imports_mcp(module) || LowLevel::constructed(module, body).is_some() {
         return Vec::new();
     }
-    let calls = Tools::within(module, body);
+    let calls = tools_within(module, body);
     calls.iter().filter_map(|made| tool(module, "", made)).collect()
 }
 
-struct Tools<'m, 'a> {
-    module: &'m Module<'a>,
+fn tools_within<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<&'a ExprCall> {
+    Calls::within(body, |call| is_tool(module, call))
+}
+
+/// The outermost calls of a kind.
+struct Calls<'a, F> {
+    is_wanted: F,
     calls: Vec<&'a ExprCall>,
     depth: Depth,
 }
 
-impl<'m, 'a> Tools<'m, 'a> {
-    fn within(module: &'m Module<'a>, body: &'a [Stmt]) -> Vec<&'a ExprCall> {
-        let mut found = Self { module, calls: Vec::new(), depth: Depth::default() };
+impl<'a, F: Fn(&ExprCall) -> bool> Calls<'a, F> {
+    fn within(body: &'a [Stmt], is_wanted: F) -> Vec<&'a ExprCall> {
+        let mut found = Self { is_wanted, calls: Vec::new(), depth: Depth::default() };
         found.visit_body(body);
         found.calls
     }
 }
 
-impl<'a> Visitor<'a> for Tools<'_, 'a> {
+impl<'a, F: Fn(&ExprCall) -> bool> Visitor<'a> for Calls<'a, F> {
     fn visit_expr(&mut self, expression: &'a Expr) {
-        match expression.as_call_expr().filter(|call| is_tool(self.module, call)) {
+        match expression.as_call_expr().filter(|call| (self.is_wanted)(call)) {
             Some(call) => self.calls.push(call),
             None if self.depth.enter() => {
                 walk_expr(self, expression);

@@ -32,7 +32,8 @@ pub(super) use injected::{is_given_by_framework, is_injected};
 pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
 pub(super) use low_level::{LowLevel, listed_tools as listed_low_level_tools, low_level_tools};
-use obstacles::{required_by, runs_a_server};
+use obstacles::required_by;
+pub(super) use obstacles::runs_a_server;
 pub(super) use servers::servers_of;
 
 use super::literals::{keyword, literal};
@@ -169,6 +170,7 @@ impl<'a> Offers<'a> {
             found.are_marked |= has_server_decorator(module, function, &SERVERS, &["resource", "prompt"])
                 || has_server_decorator(module, function, low_level::SERVER, &["list_tools", "call_tool"]);
         }
+        found.are_marked |= low_level::given_handlers(module, body).is_some();
         for call in module.calls.iter().chain(&module.calls_of_program) {
             if let Some((function, offer)) = commands::offer_of_call(module, call) {
                 found.tools.entry(place(function)).or_insert(offer);

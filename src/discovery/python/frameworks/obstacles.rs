@@ -226,7 +226,11 @@ fn is_click_program(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
 }
 
 /// Whether a command runs a server, which it does not return from: `main`, `serve`.
-pub(super) fn runs_a_server<'a>(module: &Module<'a>, makers: &[Maker<'a>], function: &StmtFunctionDef) -> bool {
+pub(in crate::discovery::python) fn runs_a_server<'a>(
+    module: &Module<'a>,
+    makers: &[Maker<'a>],
+    function: &StmtFunctionDef,
+) -> bool {
     let mut search = ServerRuns { own: Own::of(module, function), makers, found: false };
     search.visit_body(&function.body);
     search.found
@@ -244,6 +248,7 @@ impl<'e> Visitor<'e> for ServerRuns<'_, '_, '_> {
             let is_maker =
                 |name: &str| self.makers.iter().any(|maker| maker.class.is_none() && *maker.function.name == *name);
             let method = call.func.as_attribute_expr().filter(|method| RUNS.contains(&method.attr.as_str()));
+            let method = method.filter(|method| method.attr.starts_with("run") || method.attr.starts_with("serve"));
             let is_called_so = method.and_then(|method| name_of(&method.value)).is_some_and(is_called_a_server);
             self.found |= is_called_so || self.own.runs_server(call) || name_of(&call.func).is_some_and(is_maker);
         }

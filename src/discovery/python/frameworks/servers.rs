@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
-use super::{FRAMEWORKS, SERVERS, decorated_by, last_name, required_by};
+use super::{FRAMEWORKS, decorated_by, required_by};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Servers, is_standard};

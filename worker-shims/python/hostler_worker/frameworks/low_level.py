@@ -1,4 +1,8 @@
-"""Tools of the MCP SDK's low level: the handler that `@server.call_tool()` marks is called with the tool's name."""
+"""Tools of the MCP SDK's low level: the handler that `@server.call_tool()` marks is called with the tool's name, and one that
+`Server(on_call_tool=…)` is given with a context and the parameters of the request."""
+
+import sys
+from types import SimpleNamespace
 
 from ..loading import Function
 from .calling import current_for
@@ -6,9 +10,11 @@ from .mcp import current_of, lifespan_of
 
 
 def named(module, symbol):
-    """The tool of a symbol `call_tool:HANDLER:NAME`."""
-    _, handler, name = symbol.split(":", 2)
+    """The tool of a symbol `call_tool:HANDLER:NAME` or `on_call_tool:HANDLER:NAME`."""
+    kind, handler, name = symbol.split(":", 2)
     handler = module.__dict__[handler]
+    if kind == "on_call_tool":
+        return Function(symbol, _requested(handler, name, module))
     begin = lifespan_of(module)
 
     return Function(symbol, current_for(handled(handler, name, begin), current_of(module)))
@@ -22,6 +28,26 @@ def handled(handler, name, begin):
         return _read(await handler(name, arguments))
 
     return call
+
+
+def _requested(handler, name, module):
+    from .mcp import context_of
+
+    context = context_of(None, module)
+
+    async def call(**arguments):
+        given = await context(None) if getattr(context, "is_async", False) else context()
+        return await handler(given.request_context, _parameters(name, arguments))
+
+    return call
+
+
+def _parameters(name, arguments):
+    for place in ("mcp_types", "mcp.types"):
+        kind = getattr(sys.modules.get(place), "CallToolRequestParams", None)
+        if kind is not None:
+            return kind(name=name, arguments=arguments)
+    return SimpleNamespace(name=name, arguments=arguments, meta=None)
 
 
 def _read(result):

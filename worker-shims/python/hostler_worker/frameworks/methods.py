@@ -29,7 +29,7 @@ def named(module, symbol):
         from . import beside
 
         return beside.named(module, symbol)
-    if symbol.startswith("call_tool:"):
+    if symbol.startswith(("call_tool:", "on_call_tool:")):
         from . import low_level
 
         return low_level.named(module, symbol)

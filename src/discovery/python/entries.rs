@@ -1,0 +1,151 @@
+//! Functions that something else calls than an agent: programs, their command lines, and what frameworks call at their own moments.
+
+use std::collections::HashSet;
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, StmtFunctionDef};
+
+use super::frameworks::runs_a_server;
+use super::module::{Module, name_of};
+use super::syntax::Depth;
+use crate::discovery::is_standard;
+
+/// The functions of a file that are no tools unless its `__all__` names them.
+pub(super) struct Entries<'m, 'a> {
+    module: &'m Module<'a>,
+    run: HashSet<&'a str>,
+    uses_argparse: bool,
+    /// Whether it imports more than Python has.
+    uses_packages: bool,
+}
+
+impl<'m, 'a> Entries<'m, 'a> {
+    pub(super) fn of(module: &'m Module<'a>) -> Self {
+        let tops = || module.imports.iter().map(|import| import.split('.').next().unwrap_or_default());
+        Self {
+            module,
+            run: run_at_top(module).collect(),
+            uses_argparse: tops().any(|top| top == "argparse"),
+            uses_packages: tops().any(|top| !is_standard(top)),
+        }
+    }
+
+    pub(super) fn has(&self, function: &StmtFunctionDef) -> bool {
+        self.run.contains(function.name.as_str())
+            || is_hook(self.module, function)
+            || self.uses_argparse && (self.takes_namespace(function) || MakesParser::is_in(self.module, function))
+            || self.uses_packages && (takes_request(self.module, function) || runs_a_server(self.module, &[], function))
+    }
+
+    /// `def search(args: argparse.Namespace)`, `def search(args)`
+    fn takes_namespace(&self, function: &StmtFunctionDef) -> bool {
+        let mut parameters = function.parameters.iter_non_variadic_params();
+        let Some(first) = parameters.next().filter(|_| parameters.next().is_none()) else { return false };
+        match first.annotation() {
+            Some(annotation) => self.module.outside_name(annotation).is_some_and(|full| full == "argparse.Namespace"),
+            None => first.parameter.name.as_str() == "args",
+        }
+    }
+}
+
+/// `async def health(request: Request)` of a web application
+fn takes_request(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    const REQUESTS: [&str; 4] = ["starlette", "fastapi", "aiohttp", "sanic"];
+    let mut types = function.parameters.iter_non_variadic_params().filter_map(|parameter| parameter.annotation());
+    types.any(|annotation| {
+        let full = module.outside_name(annotation).unwrap_or_default();
+        full.split_once('.').is_some_and(|(package, rest)| REQUESTS.contains(&package) && rest.ends_with("Request"))
+    })
+}
+
+/// Whether a function makes the parser of the file's command line.
+struct MakesParser<'m, 'a> {
+    module: &'m Module<'a>,
+    found: bool,
+    depth: Depth,
+}
+
+impl<'m, 'a> MakesParser<'m, 'a> {
+    fn is_in(module: &'m Module<'a>, function: &StmtFunctionDef) -> bool {
+        let mut search = Self { module, found: false, depth: Depth::default() };
+        search.visit_body(&function.body);
+        search.found
+    }
+}
+
+impl<'e> Visitor<'e> for MakesParser<'_, '_> {
+    fn visit_expr(&mut self, expression: &'e Expr) {
+        if let Expr::Call(call) = expression {
+            let full = self.module.outside_name(&call.func);
+            let is_local = || call.func.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "ArgumentParser");
+            self.found |= full.map_or_else(is_local, |full| full == "argparse.ArgumentParser");
+        }
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
+        }
+    }
+}
+
+/// What frameworks call at their own moments: `@agent.system_prompt`, `@app.exception_handler(ValueError)`.
+const HOOKS: [&str; 22] = [
+    "input_guardrail",
+    "output_guardrail",
+    "on_message",
+    "on_chat_start",
+    "on_chat_end",
+    "system_prompt",
+    "instructions",
+    "output_validator",
+    "result_validator",
+    "exception_handler",
+    "errorhandler",
+    "on_event",
+    "on_startup",
+    "on_shutdown",
+    "middleware",
+    "before_request",
+    "after_request",
+    "teardown_request",
+    "before_serving",
+    "after_serving",
+    "listens_for",
+    "fixture",
+];
+
+/// The packages whose decorators these are.
+const HOOKING: [&str; 12] = [
+    "agents",
+    "aiohttp",
+    "chainlit",
+    "fastapi",
+    "flask",
+    "litestar",
+    "pydantic_ai",
+    "pytest",
+    "quart",
+    "sanic",
+    "sqlalchemy",
+    "starlette",
+];
+
+fn is_hook(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    let package = |import: &String| HOOKING.contains(&import.split('.').next().unwrap_or_default());
+    module.imports.iter().any(package)
+        && function.decorator_list.iter().any(|decorator| {
+            let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
+            let word = called.as_attribute_expr().map(|attribute| attribute.attr.to_string());
+            let word = word.or_else(|| module.outside_name(called)?.rsplit('.').next().map(str::to_owned));
+            word.is_some_and(|word| HOOKS.contains(&word.as_str()))
+        })
+}
+
+/// The functions that the file runs when it is loaded: `asyncio.run(main())`.
+fn run_at_top<'a>(module: &Module<'a>) -> impl Iterator<Item = &'a str> {
+    let loops =
+        module.calls.iter().filter(|call| module.outside_name(&call.func).is_some_and(|full| full == "asyncio.run"));
+    // One with arguments is an example of a call.
+    let plain =
+        loops.filter_map(|call| call.arguments.args.first()?.as_call_expr().filter(|it| it.arguments.is_empty()));
+    plain.filter_map(|run| name_of(&run.func))
+}
