@@ -16,6 +16,8 @@ use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
     let (mut neighbours, mut folders) = (Neighbours::of(&files, read), Folders::default());
     let mut stand_alone = neighbours.that_stand_alone(&files);
+    let hosts = neighbours.that_host(&files);
+    stand_alone.extend(hosts.keys().cloned());
     for path in neighbours.attached_by(&files) {
         stand_alone.remove(&path);
     }
@@ -58,11 +60,14 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     for file in &mut listed {
         file.helpers = neighbours.reachable(&file.path, |_| true);
         file.helpers.sort();
-        file.join(&neighbours.serving, &mut calls);
+        let is_host = file.servers.makes || hosts.contains_key(&file.path);
+        let beyond = hosts.iter().filter(|(host, _)| !is_host && file.helpers.contains(host));
+        let beyond: HashSet<&Path> = beyond.flat_map(|(_, helpers)| helpers).map(PathBuf::as_path).collect();
+        file.join(&neighbours.serving, &beyond, &mut calls);
         if file.servers.runs && neighbours.of_file(&file.path).iter().any(|helper| making.contains(helper)) {
             file.run_a_server();
         }
-        if file.helpers.iter().any(|helper| offering.contains(helper)) {
+        if file.helpers.iter().any(|helper| offering.contains(helper) || hosts.contains_key(helper)) {
             file.warnings.retain(|warning| warning.rule != NO_TOOLS); // it runs or uses that one
         }
         helpful.extend(file.helpers.iter().cloned());
@@ -87,7 +92,7 @@ pub fn look_beside(file: &mut ToolFile) {
     let mut neighbours = Neighbours::of(std::slice::from_ref(file), read_file);
     file.helpers = neighbours.reachable(&file.path, |_| true);
     file.helpers.sort();
-    file.join(&neighbours.serving, &mut KnownCalls::default());
+    file.join(&neighbours.serving, &HashSet::new(), &mut KnownCalls::default());
     let may_need = file.kind == Kind::Internal
         && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path));
     file.beside = may_need.then(|| Folders::default().of(&file.path));
@@ -219,6 +224,35 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             !with_header.contains(&file.path) && (is_by_itself(file) || !with_server.contains(&file.path))
         };
         offering.into_iter().filter(stands).map(|file| file.path.clone()).collect()
+    }
+
+    /// The files without a header that have the tools of their helpers although others import them, and those helpers: they make the
+    /// server, or have no functions and import the file that does.
+    fn that_host(&mut self, files: &[ToolFile]) -> HashMap<PathBuf, Vec<PathBuf>> {
+        let might = |file: &&ToolFile| {
+            file.kind == Kind::Internal && !file.servers.marks && (file.servers.makes || file.functions.is_empty())
+        };
+        let mut imported: HashSet<PathBuf> = HashSet::new();
+        for file in files {
+            imported.extend(self.of_file(&file.path).iter().filter(|path| **path != file.path).cloned());
+        }
+        let scanned: HashMap<&Path, &ToolFile> = files.iter().map(|file| (&*file.path, file)).collect();
+        let mut hosts = HashMap::new();
+        for file in files.iter().filter(might).filter(|file| imported.contains(&file.path)) {
+            let helpers = self.reachable(&file.path, |_| true);
+            let known = |path: &PathBuf| {
+                scanned.get(&**path).copied().or_else(|| self.serving.get(path)).map(|file| &file.servers)
+            };
+            let (mut makes, mut offers) = (file.servers.makes, false);
+            for servers in helpers.iter().filter_map(known) {
+                makes |= servers.makes;
+                offers |= servers.marks && !servers.makes && !servers.of.is_empty();
+            }
+            if makes && offers {
+                hosts.insert(file.path.clone(), helpers);
+            }
+        }
+        hosts
     }
 
     /// The files that a file imports, directly or through others that are `followed`.

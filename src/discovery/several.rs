@@ -77,9 +77,15 @@ pub(super) const INNER_TOOLS: &str = "inner-tools";
 
 impl ToolFile {
     /// Adds the tools of helpers to a file that makes or runs a server, marks tools or has no functions. Any other only uses its helpers.
-    pub(super) fn join(&mut self, helpers: &HashMap<PathBuf, ToolFile>, calls: &mut KnownCalls) {
-        let mut own: Vec<Cow<'_, ToolFile>> =
-            self.helpers.iter().filter_map(|path| helpers.get(path)).map(Cow::Borrowed).collect();
+    /// Those `beyond` are helpers of another such file, which has their tools.
+    pub(super) fn join(
+        &mut self,
+        helpers: &HashMap<PathBuf, ToolFile>,
+        beyond: &HashSet<&Path>,
+        calls: &mut KnownCalls,
+    ) {
+        let own = self.helpers.iter().filter(|path| !beyond.contains(path.as_path()));
+        let mut own: Vec<Cow<'_, ToolFile>> = own.filter_map(|path| helpers.get(path)).map(Cow::Borrowed).collect();
         let calls = self.call_makers(&mut own, calls);
         if self.attach_commands(&own.iter().map(|helper| &**helper).collect::<Vec<_>>()) {
             self.warnings.retain(|warning| warning.rule != NO_TOOLS);

@@ -55,12 +55,12 @@ fn makers_are_reached_through_helpers() {
     let run = "from server import build\ndef main():\n    mcp = build()\n    mcp.run()\n";
     let (served, warnings) = with(&[("server.py", build), ("run.py", run)]);
     let expected = |place: &str| {
-        let of = |name: &str| format!("run.{name} beside:tools/{name}.py:made:{place}>register:2:{name}");
+        let of = |name: &str| format!("server.{name} beside:tools/{name}.py:made:{place}>register:2:{name}");
         ["a", "b"].map(of).to_vec()
     };
     assert_eq!(served, expected("server.py/build"));
     let [unreached] = &warnings[..] else { panic!("{warnings:?}") };
-    assert!(unreached.starts_with("run inner-tools: tools/_c.py, line 1"), "{unreached}");
+    assert!(unreached.starts_with("server inner-tools: tools/_c.py, line 1"), "{unreached}");
 }
 
 #[test]

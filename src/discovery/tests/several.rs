@@ -264,3 +264,20 @@ fn deep_expressions_are_not_followed() {
     );
     assert_eq!(served(&[("s.py", &text)]).len(), 3);
 }
+
+#[test]
+fn a_file_with_the_tools_of_its_helpers_has_them_although_others_import_it() {
+    let register = "def register(mcp):\n    @mcp.tool()\n    def g(a: int): ...\n";
+    let server = "from mcp.server.fastmcp import FastMCP\nfrom tools import register\ndef create_server():\n    mcp = FastMCP('x')\n    \
+                  register(mcp)\n    return mcp\n";
+    let agent = "from server import create_server\ndef ask(text: str):\n    return create_server()\n";
+    let cli = "def main():\n    from server import mcp\n    mcp.run()\n";
+    let files = [("agent.py", agent), ("server.py", server), ("tools.py", register)];
+    assert_eq!(served(&files), ["agent.ask ask", "server.g beside:tools.py:made:register:2:g"]);
+    let shared = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
+    let gathering = "import tools\nfrom _app import mcp\n";
+    let marked = "from _app import mcp\n@mcp.tool()\ndef g(a: int): ...\n";
+    let files = [("_app.py", shared), ("cli.py", cli), ("server.py", gathering), ("tools/__init__.py", marked)];
+    assert_eq!(served(&files), ["server.g beside:tools/__init__.py:g"]);
+    assert_eq!(reported(&files), [""; 0]);
+}
