@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use super::beside::Folders;
+use super::python::is_of_package;
 use super::reached::KnownCalls;
 use super::several::{INNER_TOOLS, NO_TOOLS, Servers};
 use super::{Kind, ToolFile, read_file};
@@ -16,7 +17,7 @@ use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
     let (mut neighbours, mut folders) = (Neighbours::of(&files, read), Folders::default());
     let mut stand_alone = neighbours.that_stand_alone(&files);
-    let hosts = neighbours.that_host(&files);
+    let hosts = neighbours.that_host(&files, &stand_alone);
     stand_alone.extend(hosts.keys().cloned());
     for path in neighbours.attached_by(&files) {
         stand_alone.remove(&path);
@@ -228,27 +229,29 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
 
     /// The files without a header that have the tools of their helpers although others import them, and those helpers: they make the
     /// server, or have no functions and import the file that does.
-    fn that_host(&mut self, files: &[ToolFile]) -> HashMap<PathBuf, Vec<PathBuf>> {
-        let might = |file: &&ToolFile| {
-            file.kind == Kind::Internal && !file.servers.marks && (file.servers.makes || file.functions.is_empty())
-        };
+    fn that_host(&mut self, files: &[ToolFile], stand_alone: &HashSet<PathBuf>) -> HashMap<PathBuf, Vec<PathBuf>> {
         let mut imported: HashSet<PathBuf> = HashSet::new();
         for file in files {
             imported.extend(self.of_file(&file.path).iter().filter(|path| **path != file.path).cloned());
         }
         let scanned: HashMap<&Path, &ToolFile> = files.iter().map(|file| (&*file.path, file)).collect();
-        let mut hosts = HashMap::new();
+        let (mut hosts, mut calls) = (HashMap::new(), KnownCalls::default());
+        let might = |file: &&ToolFile| {
+            file.kind == Kind::Internal && !file.servers.marks && (file.servers.makes || file.functions.is_empty())
+        };
         for file in files.iter().filter(might).filter(|file| imported.contains(&file.path)) {
             let helpers = self.reachable(&file.path, |_| true);
-            let known = |path: &PathBuf| {
-                scanned.get(&**path).copied().or_else(|| self.serving.get(path)).map(|file| &file.servers)
-            };
-            let (mut makes, mut offers) = (file.servers.makes, false);
-            for servers in helpers.iter().filter_map(known) {
-                makes |= servers.makes;
-                offers |= servers.marks && !servers.makes && !servers.of.is_empty();
+            let of_path = |path: &Path| scanned.get(path).copied().or_else(|| self.serving.get(path));
+            let makes = |path: &&PathBuf| !is_of_package(path) && of_path(path).is_some_and(|it| it.servers.makes);
+            if !file.servers.makes && self.known.get(&file.path).is_none_or(|own| !own.iter().any(|path| makes(&path)))
+            {
+                continue;
             }
-            if makes && offers {
+            let known = helpers.iter().filter(|path| !stand_alone.contains(*path));
+            let known = known.filter_map(|path| Some((path.clone(), of_path(path)?.clone()))).collect();
+            let mut joined = ToolFile { helpers: helpers.clone(), ..file.clone() };
+            joined.join(&known, &HashSet::new(), &mut calls);
+            if joined.functions.len() > file.functions.len() {
                 hosts.insert(file.path.clone(), helpers);
             }
         }

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use std::{fs, thread};
 
 use super::cache::{Cache, PendingWrite};
+use super::python::is_of_package;
 use super::reader::{CacheLines, ReadFile, Reader};
 use super::{Answers, ToolFile, executable, imports};
 use crate::config::origin::{Diagnosis, Origin};
@@ -54,7 +55,7 @@ impl FolderProblem {
 }
 
 #[cfg(test)]
-/// Reads every Python tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. Conflicting names are left
+/// Reads every Python tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. A package's own files count if they mark tools. Conflicting names are left
 /// to [`super::resolve_collisions`].
 pub fn scan(folders: &[PathBuf]) -> Scan {
     scan_at(folders, None, None, SystemTime::now())
@@ -77,7 +78,9 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     }
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let mut lines = CacheLines::default();
-    let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
+    let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found));
+    let has_tools = |file: &ToolFile| file.servers.marks && !file.functions.is_empty();
+    let files = files.filter(|file| !is_of_package(&file.path) || has_tools(file)).collect();
     let mut files = imports::set_apart_helpers(files, |path| lines.take(reader.read(path)));
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
@@ -118,7 +121,7 @@ fn candidates(folder: &Path, with_executables: bool) -> Result<Vec<PathBuf>, Fol
     for entry in fs::read_dir(folder).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();
         let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { continue };
-        if name.starts_with(['_', '.']) {
+        if name.starts_with(['_', '.']) && !is_of_package(&path) {
             continue;
         }
         if path.is_dir() {

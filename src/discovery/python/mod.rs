@@ -331,8 +331,15 @@ fn invalid_pack(name: &str, fix: &str) -> Diagnosis {
     Diagnosis::new(what, fix)
 }
 
+/// The name of a file; of a package's `__init__.py` and `__main__.py`, that of the package.
 fn stem(path: &Path) -> String {
-    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+    let named = if is_of_package(path) { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+    named.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether a file is the package's own, which is a tool file only if it marks tools.
+pub(in crate::discovery) fn is_of_package(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "__init__.py" || name == "__main__.py")
 }
 
 fn break_header(file: &mut ToolFile, error: &HeaderError) {

@@ -281,3 +281,20 @@ fn a_file_with_the_tools_of_its_helpers_has_them_although_others_import_it() {
     assert_eq!(served(&files), ["server.g beside:tools/__init__.py:g"]);
     assert_eq!(reported(&files), [""; 0]);
 }
+
+#[test]
+fn the_own_files_of_a_package_are_tool_files_if_they_mark_tools() {
+    let marked = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool()\ndef g(a: int): ...\ndef helper(): ...\n";
+    let made = "from mcp.server.fastmcp import FastMCP\ndef server(limit: int | None = None):\n    mcp = FastMCP('x')\n    @mcp.tool()\n    def g(): ...\n    \
+                return mcp\n";
+    let cli = "import click\nfrom shop import server\n@click.command()\n@click.option('--limit')\ndef main(limit):\n    server(limit).run()\n";
+    assert_eq!(
+        served_below("my-shop", &[("my-shop/__main__.py", marked), ("my-shop/__init__.py", "def f(): ...\n")]),
+        ["my_shop.g g"]
+    );
+    assert_eq!(served_below("shop", &[("shop/__init__.py", made), ("shop/cli.py", cli)]), ["shop.g made:server:4:g"]);
+    assert_eq!(
+        served_below("shop", &[("shop/__init__.py", "def f(): ...\n"), ("shop/a.py", "def g(): ...\n")]),
+        ["a.g g"]
+    );
+}

@@ -92,14 +92,18 @@ def place(module, folder, source):
         package = _OTHER + package  # what is installed keeps its name
     module.__package__ = package
     sys.meta_path.append(Folders(package, folder))
-    return package + "." + os.path.splitext(os.path.basename(module.__file__))[0]
+    stem = os.path.splitext(os.path.basename(module.__file__))[0]
+    if stem == "__init__":  # the package itself
+        module.__path__ = [folder]
+        return package
+    return package + "." + stem
 
 
 def run(module, name, path, execute):
     """Runs the tool file's module, by the name that it has in its package. Where it imports from that package, the `__init__.py` runs
     first, and finds it half done if it has begun: it runs then when that imports it."""
     own = _Own(module, name, execute)
-    if not name.startswith(_ALONE) and _imports_from(name.partition(".")[0], path):
+    if not name.startswith(_ALONE) and not hasattr(module, "__path__") and _imports_from(name.partition(".")[0], path):
         from importlib import import_module
 
         sys.meta_path.insert(0, own)

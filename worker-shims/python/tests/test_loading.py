@@ -132,6 +132,17 @@ class Loading(ShimTest):
                 cached = [name for _, _, names in os.walk(self.folder) for name in names if name.startswith("tool.") and name != "tool.py"]
                 self.assertEqual(cached, [], "its text is what counts")
 
+    def test_a_package_itself_is_a_tool_file(self):
+        self.file("from . import name\nfrom shop import also\nx = [name, also]\n", "shop/units.py")
+        for text in ("from .units import x\n", "import shop.units\nfrom shop.units import x\n"):
+            with self.subTest(text):
+                worker = self.worker("name = also = 'shop'\nruns = globals().get('runs', 0) + 1\n" + text +
+                                     "def f():\n    import shop, sys\n    return [x, runs, shop.f is f, __package__, __name__]\n", "shop/__init__.py")
+                self.assertEqual(worker.call("f")["result"], [["shop", "shop"], 1, True, "shop", "_hostler_tool___init__"])
+        self.file("name = 'shop'\n", "shop/__init__.py")
+        worker = self.worker("from . import name\ndef f(): return [name, __package__]\n", "shop/__main__.py")
+        self.assertEqual(worker.call("f")["result"], ["shop", "shop"])
+
     def test_a_package_that_fails_is_not_served_half(self):
         self.file("from .tool import f\nraise ValueError('no shop')\n", "shop/__init__.py")
         self.file("x = 2\n", "shop/units.py")

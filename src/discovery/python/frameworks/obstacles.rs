@@ -326,7 +326,10 @@ impl<'m, 'a> Own<'m, 'a> {
         let Some(method) = call.func.as_attribute_expr().filter(|method| RUNS.contains(&method.attr.as_str())) else {
             return false;
         };
-        name_of(&method.value).is_some_and(|name| self.servers.contains(name)) || is_server(self.module, &method.value)
+        let is_made = method.value.as_call_expr().is_some_and(|made| makes_server(self.module, &made.func));
+        is_made
+            || name_of(&method.value).is_some_and(|name| self.servers.contains(name))
+            || is_server(self.module, &method.value)
     }
 
     /// `asyncio.run(serve(path))`, `anyio.run(serve)`: of a function, not a method of anything.
