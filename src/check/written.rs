@@ -104,7 +104,9 @@ pub(super) fn known_form(text: &str) -> Option<&'static str> {
         && let Some((person, _)) = rest.split('/').next().unwrap_or_default().rsplit_once('@')
         && let Some((_, password)) = person.split_once(':')
         && !password.is_empty()
-        && !password.contains(['{', '<', '$', '%'])
+        && !person.contains(char::is_whitespace)
+        && !password.contains(['{', '<', '[', '$', '%', '*'])
+        && !["pass", "password", "passwd", "pwd", "secret", "xxx"].contains(&password.to_ascii_lowercase().as_str())
     {
         return Some("the password in this address");
     }
@@ -145,6 +147,8 @@ mod tests {
         }
         assert_eq!(known_form("postgres://me:pa55@db/x"), Some("the password in this address"));
         assert!(known_form("AKIAIOSFODNN7EXAMPLE").is_some() && known_form("sk-learn").is_none());
-        assert!(known_form("https://user:{password}@host").is_none());
+        for example in ["https://user:{password}@host", "redis://user:pass@host", "see http://a.b, or u:p4ss@x"] {
+            assert!(known_form(example).is_none(), "{example}");
+        }
     }
 }

@@ -114,7 +114,8 @@ fn is_by_itself(file: &ToolFile) -> bool {
 /// What it imports, or the decorators of its low-level server, are not in the second version.
 fn uses_first_sdk(file: &ToolFile) -> bool {
     let imports = |module: &str| file.imports.iter().any(|import| import == module);
-    (imports("mcp.server.fastmcp") || file.servers.is_low_level) && !imports("mcp.server.mcpserver")
+    (imports("mcp.server.fastmcp") || imports("mcp.server.FastMCP") || file.servers.is_low_level)
+        && !imports("mcp.server.mcpserver")
 }
 
 fn has_servers(file: &ToolFile) -> bool {
@@ -227,13 +228,24 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
         offering.into_iter().filter(stands).map(|file| file.path.clone()).collect()
     }
 
-    /// The files without a header that have the tools of their helpers although others import them, and those helpers: they make the
-    /// server, or have no functions and import the file that does.
-    fn that_host(&mut self, files: &[ToolFile], stand_alone: &HashSet<PathBuf>) -> HashMap<PathBuf, Vec<PathBuf>> {
-        let mut imported: HashSet<PathBuf> = HashSet::new();
+    /// The files that any of these imports, directly or through others, other than itself.
+    fn imported_by(&mut self, files: &[ToolFile]) -> HashSet<PathBuf> {
+        let mut imported = HashSet::new();
         for file in files {
             imported.extend(self.of_file(&file.path).iter().filter(|path| **path != file.path).cloned());
         }
+        let mut waiting: Vec<PathBuf> = imported.iter().cloned().collect();
+        while let Some(path) = waiting.pop() {
+            let further = self.of_file(&path).to_vec().into_iter().filter(|next| *next != path);
+            waiting.extend(further.filter(|next| imported.insert(next.clone())));
+        }
+        imported
+    }
+
+    /// The files without a header that have the tools of their helpers although others import them, and those helpers: they make the
+    /// server, or have no functions and import the file that does.
+    fn that_host(&mut self, files: &[ToolFile], stand_alone: &HashSet<PathBuf>) -> HashMap<PathBuf, Vec<PathBuf>> {
+        let imported = self.imported_by(files);
         let scanned: HashMap<&Path, &ToolFile> = files.iter().map(|file| (&*file.path, file)).collect();
         let (mut hosts, mut calls) = (HashMap::new(), KnownCalls::default());
         let might = |file: &&ToolFile| {

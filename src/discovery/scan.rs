@@ -55,7 +55,7 @@ impl FolderProblem {
 }
 
 #[cfg(test)]
-/// Reads every Python tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. A package's own files count if they mark tools. Conflicting names are left
+/// Reads every Python tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. A package's own files count if they make a server with tools. Conflicting names are left
 /// to [`super::resolve_collisions`].
 pub fn scan(folders: &[PathBuf]) -> Scan {
     scan_at(folders, None, None, SystemTime::now())
@@ -79,7 +79,8 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let mut lines = CacheLines::default();
     let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found));
-    let has_tools = |file: &ToolFile| file.servers.marks && !file.functions.is_empty();
+    let makes_server = |file: &ToolFile| file.servers.makes || file.servers.is_low_level;
+    let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();
     let files = files.filter(|file| !is_of_package(&file.path) || has_tools(file)).collect();
     let mut files = imports::set_apart_helpers(files, |path| lines.take(reader.read(path)));
     for file in &mut files {

@@ -95,13 +95,17 @@ const NAMESPACES: &[&str] =
 const NEEDED_BY: &[(&str, &[&str])] = &[
     ("agno", &["pydantic", "httpx"]),
     ("fastapi", &["pydantic", "starlette", "anyio"]),
+    ("boto3", &["botocore"]),
     ("fastmcp", &["mcp", "pydantic", "httpx", "starlette", "uvicorn", "anyio"]),
     ("langchain", &["langchain_core", "langgraph", "pydantic"]),
     ("langchain-core", &["pydantic"]),
-    ("mcp", &["pydantic", "httpx", "starlette", "uvicorn", "anyio"]),
+    ("mcp", &["pydantic", "pydantic_core", "pydantic_settings", "httpx", "starlette", "uvicorn", "anyio", "click"]),
     ("openai-agents", &["openai", "pydantic"]),
+    ("pydantic", &["pydantic_core"]),
     ("pydantic-ai", &["pydantic", "httpx"]),
-    ("strands-agents", &["pydantic"]),
+    ("strands-agents", &["pydantic", "botocore", "boto3"]),
+    ("typer", &["click", "rich"]),
+    ("uvicorn", &["click"]),
 ];
 
 /// Whether a package is known, or named so, that it provides a top-level module.
@@ -121,7 +125,13 @@ pub fn brings(package: &str, module: &str) -> bool {
     let first = package.split('-').next().unwrap_or_default();
     // `wikipedia-api` provides `wikipediaapi`.
     let joined = package.replace('-', "");
-    package == module || bare == module || joined == module || (NAMESPACES.contains(&first) && first == module)
+    // `llama-index-core` provides `llama_index`.
+    let is_part = module.contains('-') && package.strip_prefix(&*module).is_some_and(|rest| rest.starts_with('-'));
+    package == module
+        || bare == module
+        || joined == module
+        || is_part
+        || (NAMESPACES.contains(&first) && first == module)
 }
 
 /// The package that provides a module, where its name differs or is a namespace's.
@@ -131,7 +141,15 @@ pub(super) fn distribution_of(module: &str) -> Option<&'static str> {
 
 /// What to declare for a top-level module that a file imports like this: the package, in a release that has all of these modules.
 pub fn requirement_for(module: &str, imports: &[String]) -> Option<&'static str> {
-    let is_old = |import: &String| OLDER.iter().any(|old| import == old || import.starts_with(&format!("{old}.")));
+    let begins = |import: &String, with: &str| import == with || import.starts_with(&format!("{with}."));
+    let is_old = |import: &String| OLDER.iter().any(|old| begins(import, old));
+    let of_namespace = || {
+        let mut parts = PARTS.iter().filter(|(part, _)| part.split('.').next() == Some(module));
+        parts.find(|(part, _)| imports.iter().any(|import| begins(import, part)))
+    };
+    if let Some((_, package)) = of_namespace() {
+        return Some(package);
+    }
     match distribution_of(module) {
         Some(package) => Some(package),
         None if module == "mcp" && imports.iter().any(is_old) => Some("mcp<2"),
@@ -139,8 +157,20 @@ pub fn requirement_for(module: &str, imports: &[String]) -> Option<&'static str>
     }
 }
 
+/// What provides a part of a module that several packages share.
+const PARTS: &[(&str, &str)] = &[
+    ("google.adk", "google-adk"),
+    ("google.genai", "google-genai"),
+    ("google.auth", "google-auth"),
+    ("google.oauth2", "google-auth"),
+    ("google.protobuf", "protobuf"),
+    ("google.cloud.bigquery", "google-cloud-bigquery"),
+    ("google.cloud.storage", "google-cloud-storage"),
+    ("google.cloud.aiplatform", "google-cloud-aiplatform"),
+];
+
 /// Modules that the second release of the SDK of MCP no longer has, or has with other names in them.
-const OLDER: &[&str] = &["mcp.server.fastmcp", "mcp.server.Server", "mcp.server.lowlevel.Server"];
+const OLDER: &[&str] = &["mcp.server.fastmcp", "mcp.server.FastMCP", "mcp.server.Server", "mcp.server.lowlevel.Server"];
 
 /// The modules that a package provides, as far as is known.
 pub fn modules_of(package: &str) -> Vec<String> {

@@ -42,6 +42,9 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
         wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error) + &place()),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
+        wire_code::NO_FUNCTION if text.starts_with("line ") => {
+            (Code::ToolNotFound, format!("{tool} is not there: {text}"))
+        }
         wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is no longer in its file: {text}")),
         _ => (Code::ToolError, format!("{text}{}", place())),
     };

@@ -209,5 +209,8 @@ fn listed<'a>(
         }
     }
     let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);
-    functions.iter().filter(is_listed).copied().collect()
+    // `register(mcp)` is for other files.
+    let is_maker =
+        |function: &StmtFunctionDef| module.offers.makers.iter().any(|maker| std::ptr::eq(maker.function, function));
+    functions.iter().filter(is_listed).copied().filter(|function| !is_maker(function)).collect()
 }

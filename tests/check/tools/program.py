@@ -1,12 +1,12 @@
 import argparse
 
 
-def build_parser():
-    return argparse.ArgumentParser()
+def words(text):
+    return text.split()
 
 
 def main():
-    print(build_parser().parse_args())
+    print(words(argparse.ArgumentParser().parse_args()))
 
 
 if __name__ == "__main__":

@@ -172,6 +172,11 @@ class Loading(ShimTest):
         worker = self.worker("import json.decoder\nfrom json import units\ndef f(): return 1\n".replace("from json import units\n", ""), "json/tool.py")
         self.assertEqual(worker.call("f")["result"], 1)
 
+    def test_a_function_under_a_condition_says_so(self):
+        worker = self.worker("def g(): ...\nif False or g is None:\n    def f(): ...\n")
+        self.fault(worker.call("f"), -32601, "line 3 defines it, but not when the file has run")
+        self.fault(worker.call("h"), -32601, "no function h in this tool file; it has: g")
+
     def test_two_dots_lead_to_the_folder_around(self):
         self.file("unit = 'kg'\n", "shared/units.py")
         worker = self.worker("from ..shared.units import unit\ndef f(): return unit\n", "tools/tool.py")
