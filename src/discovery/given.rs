@@ -11,7 +11,7 @@ use crate::config::tool::ToolLayer;
 /// A function of another module that is made a tool here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Given {
-    /// What it is, dotted: `tools.notes.search`.
+    /// What it is, dotted: `tools.notes.search`; `=search` for one of the same file.
     pub target: String,
     /// What the file calls the tool that it makes of it: `Search = Tool.from_function(search)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,6 +29,9 @@ pub struct Given {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<ToolLayer>>,
 }
+
+/// Begins the name of a function of the same file.
+pub(super) const OWN: &str = "=";
 
 /// Tools made of tools more often than this are not followed.
 const DEEPEST: usize = 4;
@@ -70,6 +73,9 @@ impl Given {
         let (file, name) = modules.find(from, target, &has)?;
         let file = files[file - 1];
         let (file, function) = match made(file, &name) {
+            Some(further) if further.target.starts_with(OWN) => {
+                (file, function_of(file, further.target.trim_start_matches(OWN))?.clone())
+            }
             Some(further) if depth > 0 => further.of(&file.path, files, modules, depth - 1)?,
             Some(_) => return None,
             None => (file, function_of(file, &name)?.clone()),

@@ -287,9 +287,10 @@ impl ToolFile {
             |function: &&Function| self.servers.names.as_ref().is_none_or(|names| names.contains(&function.name));
         let offered: Vec<&Function> = helper.functions.iter().filter(is_named).collect();
         for function in offered {
+            let joined = function.of_helper(&helper.path, &place);
             if taken.insert(function.identity()) {
-                self.functions.push(function.of_helper(&helper.path, &place));
-            } else {
+                self.functions.push(joined);
+            } else if !self.functions.iter().any(|it| it.symbol() == joined.symbol()) {
                 warnings.push(function.name_is_taken());
             }
         }

@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_text_size::Ranged;
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
@@ -206,6 +207,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         let what = format!("the tools that `{name}` makes when it is called are not served: {why}");
         module.warn(line, INNER_TOOLS, what, fix);
     }
+    warn_of_unread(&mut module, source);
     let public = public_functions(&mut module);
     module.servers.marks |= public.iter().any(|served| served.is_bound);
     let mut described: Vec<Function> =
@@ -286,6 +288,19 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
+}
+
+/// Says where a server is given tools that reading the file does not tell.
+fn warn_of_unread(module: &mut Module<'_>, source: &str) {
+    for (call, value) in std::mem::take(&mut module.offers.unread) {
+        let given = source.get(value.range().to_std_range()).unwrap_or_default();
+        let given = given.lines().next().unwrap_or_default();
+        let what =
+            format!("the server is given `{given}`, which reading the file does not tell, and that is not served");
+        let fix =
+            "give it functions by name, `mcp.tool()(search)`, or in a loop over a list of them that is written there";
+        module.warn(module.lines.of_node(call), INNER_TOOLS, what, fix);
+    }
 }
 
 /// Frameworks may give two functions one name: the first has it.

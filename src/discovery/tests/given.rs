@@ -1,6 +1,7 @@
 //! Functions of other files that a server is given.
 
 use super::folders::folder;
+use super::several::{self, reported};
 use crate::discovery::{ToolFile, scan};
 
 const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
@@ -96,4 +97,39 @@ fn what_is_given_to_something_else_is_no_tool() {
     }
     let plain = "from notes import search\ndef f(): ...\nregistry.add_tool(search)\n";
     assert_eq!(served(&[("s.py", plain), ("notes.py", NOTES)]), ["s.f f "]);
+}
+
+#[test]
+fn functions_are_given_by_names_that_the_function_around_imports() {
+    let search = "def search(q: str): ...\ndef private(): ...\n";
+    let tools = "from fastmcp.tools import Tool\ndef count(): ...\ndef other(): ...\n\
+                 count_tool = Tool.from_function(fn=count, name='count_all')\n";
+    let server = "from fastmcp import FastMCP\nfrom tools import count_tool\nTOOLS = [count_tool]\ndef register(mcp):\n    from search import search\n    \
+                  mcp.tool(search)\n    for tool in TOOLS:\n        mcp.add_tool(tool.fn, tool.name)\nregister(FastMCP('x'))\n";
+    let files = [("server.py", server), ("search.py", search), ("tools/__init__.py", tools)];
+    assert_eq!(
+        several::served(&files),
+        ["server.search beside:search.py:search", "server.count_all beside:tools/__init__.py:count"]
+    );
+    assert_eq!(reported(&files), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_told_of_what_a_server_is_given_is_reported() {
+    for (calls, given) in [
+        ("for tool in registry.all():\n    mcp.tool(tool)\n", "tool"),
+        ("def add(function):\n    mcp.tool()(function)\n    return function\n@add\ndef search(): ...\n", "function"),
+        ("for name in NAMES:\n    mcp.tool(getattr(module, name))\n", "getattr(module, name)"),
+        ("mcp.tool()(lambda text: text)\n", "lambda text: text"),
+    ] {
+        let files = [("server.py", format!("{SERVER}@mcp.tool()\ndef own(): ...\n{calls}"))];
+        let files = [(files[0].0, files[0].1.as_str())];
+        assert_eq!(several::served(&files), ["server.own own"], "{calls}");
+        let expected = format!(
+            "server inner-tools: the server is given `{given}`, which reading the file does not tell, and that is not served"
+        );
+        assert_eq!(reported(&files), [expected]);
+    }
+    let known = "def search(): ...\nfor tool in (search,):\n    mcp.tool()(tool)\n@mcp.tool('x')\ndef own(): ...\n";
+    assert_eq!(reported(&[("server.py", &format!("{SERVER}{known}"))]), [""; 0]);
 }

@@ -148,6 +148,8 @@ pub(super) struct Offers<'a> {
     pub(super) given: Vec<Given>,
     /// Whether a function of the file gives functions of it to a server.
     gives: bool,
+    /// What gives a server tools that reading the file does not tell.
+    pub(super) unread: Vec<(&'a ExprCall, &'a Expr)>,
     /// Whether the file marks what it offers: a function without a mark is then none of it.
     pub(super) are_marked: bool,
 }
@@ -186,6 +188,7 @@ impl<'a> Offers<'a> {
         }
         let registered = registered::registered(module, body);
         (found.given, found.gives) = (registered.given, registered.gives);
+        found.unread = registered.unread;
         for (function, offer) in registered.found {
             found.tools.entry(place(function)).or_insert(offer);
         }

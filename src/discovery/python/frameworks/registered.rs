@@ -1,16 +1,18 @@
 //! Functions that are registered within a function, or in a loop over them: `def main(): … mcp.tool()(search)`,
 //! `for function in (search, count): mcp.add_tool(function)`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
+use ruff_python_ast::{Alias, Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
 use super::{
     FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_class, keyword, listed_tools,
     package, read_offer, word_of,
 };
+use crate::discovery::given::OWN;
+use crate::discovery::modules::join;
 use crate::discovery::python::module::{Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Given, is_standard};
@@ -20,8 +22,17 @@ const MOST: usize = 1000;
 
 /// The functions of the top level that such calls make tools, with what the calls say of them, and those of other files.
 pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Registered<'m, 'a> {
-    let (local, depth) = (Vec::new(), Depth::default());
-    let mut search = Registered { module, local, depth, found: Vec::new(), given: Vec::new(), gives: false };
+    let mut search = Registered {
+        module,
+        local: Vec::new(),
+        imports: Vec::new(),
+        known: HashSet::new(),
+        depth: Depth::default(),
+        found: Vec::new(),
+        given: Vec::new(),
+        gives: false,
+        unread: Vec::new(),
+    };
     if module.imports.iter().any(|import| FRAMEWORKS.contains(&package(import))) {
         search.visit_body(body);
     }
@@ -32,11 +43,17 @@ pub(super) struct Registered<'m, 'a> {
     module: &'m Module<'a>,
     /// The names of the functions around what is visited that mean something else in them.
     local: Vec<HashSet<&'a str>>,
+    /// What these functions import, by name.
+    imports: Vec<HashMap<&'a str, String>>,
+    /// Names of tools that are made by a framework's class, and of those that loops over literal lists have.
+    known: HashSet<&'a str>,
     depth: Depth,
     pub found: Vec<(&'a StmtFunctionDef, Offer<'a>)>,
     pub given: Vec<Given>,
     /// Whether a function of the file gives functions of it to a server.
     pub gives: bool,
+    /// Calls that give a server what reading the file does not tell, and what that is.
+    pub unread: Vec<(&'a ExprCall, &'a Expr)>,
 }
 
 impl<'a> Registered<'_, 'a> {
@@ -80,16 +97,56 @@ impl<'a> Registered<'_, 'a> {
         let Some(by) = registering(call).filter(|by| self.is_by_server(by)) else { return };
         let named = FUNCTION.iter().find_map(|name| keyword(call, name));
         let Some(value) = named.or(call.arguments.args.first()) else { return };
+        if !self.is_read(value) {
+            self.unread.push((call, value));
+        }
         match value.as_call_expr().filter(|made| is_class(self.module, &made.func)) {
             Some(made) => self.give_made(made, None),
             None => self.give(value, &read_offer(self.module, by), None),
         }
     }
 
+    /// The full name of something that a function around imports.
+    fn imported_here(&self, value: &Expr) -> Option<String> {
+        match value {
+            Expr::Attribute(attribute) => Some(join(&self.imported_here(&attribute.value)?, &attribute.attr)),
+            _ => self.imports.iter().rev().find_map(|imports| imports.get(name_of(value)?).cloned()),
+        }
+    }
+
+    /// Whether what a server is given is a function of the file or of another one, a method, or a tool that is made of such a one.
+    fn is_read(&self, value: &Expr) -> bool {
+        let is_local = |name: &str| self.local.iter().any(|names| names.contains(name));
+        match value {
+            Expr::Name(name) => {
+                let is_value = || matches!(self.module.resolve(value), Named::Value { .. } | Named::Nothing);
+                let is_own = || function_named(self.module, value).is_some() || !is_value();
+                self.known.contains(&*name.id) || self.imported_here(value).is_some() || !is_local(&name.id) && is_own()
+            }
+            Expr::Attribute(attribute) => match name_of(&attribute.value) {
+                Some(name) => {
+                    let is_known = self.known.contains(name) || ["self", "cls"].contains(&name);
+                    is_known || self.imported_here(value).is_some() || !is_local(name)
+                }
+                None => true,
+            },
+            Expr::Call(made) => is_class(self.module, &made.func),
+            // Its name: `@mcp.tool("search")`
+            Expr::StringLiteral(_) | Expr::NoneLiteral(_) | Expr::FString(_) => true,
+            _ => false,
+        }
+    }
+
     /// `Tool.from_function(notes.search, name="x")`
     fn give_made(&mut self, made: &'a ExprCall, bound: Option<&str>) {
         let named = FUNCTION.iter().find_map(|name| keyword(made, name));
-        if let Some(value) = named.or(made.arguments.args.first()) {
+        let value = named.or(made.arguments.args.first());
+        if let Some(own) = value.and_then(|value| function_named(self.module, value))
+            && bound.is_some()
+        {
+            let offer = read_offer(self.module, made);
+            self.given.push(offer.given(self.module, format!("{OWN}{}", own.name), bound));
+        } else if let Some(value) = value {
             self.give(value, &read_offer(self.module, made), bound);
         }
     }
@@ -100,7 +157,12 @@ impl<'a> Registered<'_, 'a> {
             first = &attribute.value;
         }
         let is_local = name_of(first).is_some_and(|name| self.local.iter().any(|names| names.contains(name)));
-        let Some(target) = self.module.outside_name(value).filter(|_| !is_local && !offer.is_off) else { return };
+        let target = match self.imported_here(value) {
+            Some(target) => Some(target),
+            None if is_local => None,
+            None => self.module.outside_name(value),
+        };
+        let Some(target) = target.filter(|_| !offer.is_off) else { return };
         let top = package(&target);
         if !is_standard(top) && !FRAMEWORKS.contains(&top) && self.given.len() < MOST {
             self.given.push(offer.given(self.module, target, bound));
@@ -118,6 +180,7 @@ impl<'a> Registered<'_, 'a> {
             Expr::Tuple(tuple) => &tuple.elts,
             _ => return,
         };
+        self.known.insert(name);
         if let Some(by) = calls_with(name, &each.body) {
             if self.is_by_server(by) {
                 for item in items {
@@ -139,12 +202,16 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
             && let (Some(bound), Some(made)) = (assign.targets.first().and_then(name_of), assign.value.as_call_expr())
             && is_class(self.module, &made.func)
         {
+            self.known.insert(bound);
             self.give_made(made, Some(bound));
         }
         let Stmt::FunctionDef(function) = statement else { return visitor::walk_stmt(self, statement) };
-        self.local.push(names_in(function));
+        let (names, imports) = names_in(function);
+        self.local.push(names);
+        self.imports.push(imports);
         visitor::walk_stmt(self, statement);
         self.local.pop();
+        self.imports.pop();
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
@@ -161,42 +228,53 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
     }
 }
 
-/// The names of its parameters, and those that it binds.
-fn names_in(function: &StmtFunctionDef) -> HashSet<&str> {
-    let mut names = Names(function.parameters.iter().map(|parameter| parameter.name().as_str()).collect());
+/// The names of its parameters, and those that it binds; and what it imports, by name.
+fn names_in(function: &StmtFunctionDef) -> (HashSet<&str>, HashMap<&str, String>) {
+    let parameters = function.parameters.iter().map(|parameter| parameter.name().as_str());
+    let mut names = Names(parameters.collect(), HashMap::new());
     names.visit_body(&function.body);
-    names.0
+    (names.0, names.1)
 }
 
-/// The names that statements bind.
-struct Names<'a>(HashSet<&'a str>);
+/// The names that statements bind, and what those mean that are imported.
+struct Names<'a>(HashSet<&'a str>, HashMap<&'a str, String>);
+
+impl<'a> Names<'a> {
+    fn import(&mut self, from: Option<&str>, alias: &'a Alias) {
+        let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+        // `import a.b` binds `a`.
+        let bound = if alias.asname.is_none() { name.split('.').next().unwrap_or(name) } else { name };
+        let full = from.map_or_else(|| alias.name.to_string(), |from| join(from, &alias.name));
+        self.0.insert(bound);
+        self.1.insert(bound, if bound == name { full } else { bound.to_owned() });
+    }
+}
 
 impl<'a> StatementVisitor<'a> for Names<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
-        let aliases = match statement {
+        match statement {
             Stmt::FunctionDef(function) => return self.0.extend([function.name.as_str()]),
             Stmt::ClassDef(class) => return self.0.extend([class.name.as_str()]),
             Stmt::Assign(assign) => {
                 self.0.extend(assign.targets.iter().filter_map(name_of));
-                &[]
             }
             Stmt::AnnAssign(assign) => {
                 self.0.extend(name_of(&assign.target));
-                &[]
             }
             Stmt::For(each) => {
                 self.0.extend(name_of(&each.target));
-                &[]
             }
             Stmt::With(with) => {
                 self.0.extend(with.items.iter().filter_map(|item| name_of(item.optional_vars.as_deref()?)));
-                &[]
             }
-            Stmt::Import(import) => import.names.as_slice(),
-            Stmt::ImportFrom(import) => import.names.as_slice(),
-            _ => &[],
-        };
-        self.0.extend(aliases.iter().map(|alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str()));
+            Stmt::Import(import) => return import.names.iter().for_each(|alias| self.import(None, alias)),
+            Stmt::ImportFrom(import) => {
+                let module = import.module.as_ref().map_or("", |module| module.as_str());
+                let from = ".".repeat(import.level.min(16) as usize) + module;
+                return import.names.iter().for_each(|alias| self.import(Some(&from), alias));
+            }
+            _ => {}
+        }
         walk_stmt(self, statement);
     }
 }
@@ -221,7 +299,7 @@ impl<'a> Visitor<'a> for Calls<'a> {
         {
             let named = FUNCTION.iter().filter_map(|name| keyword(call, name));
             let mut given = call.arguments.args.iter().chain(named);
-            if given.any(|value| name_of(value) == Some(self.of)) {
+            if given.any(|value| name_of(value).or_else(|| of_tool(value)) == Some(self.of)) {
                 self.by = Some(by);
             }
         }
@@ -230,6 +308,12 @@ impl<'a> Visitor<'a> for Calls<'a> {
             self.depth.leave();
         }
     }
+}
+
+/// `tool` of `tool.fn`, the function of a tool.
+fn of_tool(value: &Expr) -> Option<&str> {
+    let attribute = value.as_attribute_expr().filter(|attribute| attribute.attr.as_str() == "fn")?;
+    name_of(&attribute.value)
 }
 
 /// The call with what is said of the tool: `mcp.tool(name="x")` of `mcp.tool(name="x")(f)`, all of `mcp.add_tool(f, name="x")`.
