@@ -114,7 +114,7 @@ fn is_by_itself(file: &ToolFile) -> bool {
 /// What it imports, or the decorators of its low-level server, are not in the second version.
 fn uses_first_sdk(file: &ToolFile) -> bool {
     let imports = |module: &str| file.imports.iter().any(|import| import == module);
-    (imports("mcp.server.fastmcp") || imports("mcp.server.FastMCP") || file.servers.is_low_level)
+    (imports("mcp.server.fastmcp") || imports("mcp.server.FastMCP") || file.servers.listing.has_handlers)
         && !imports("mcp.server.mcpserver")
 }
 

@@ -79,7 +79,7 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let mut lines = CacheLines::default();
     let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found));
-    let makes_server = |file: &ToolFile| file.servers.makes || file.servers.is_low_level;
+    let makes_server = |file: &ToolFile| file.servers.makes || file.servers.listing.has_handlers;
     let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();
     let files = files.filter(|file| !is_of_package(&file.path) || has_tools(file)).collect();
     let mut files = imports::set_apart_helpers(files, |path| lines.take(reader.read(path)));

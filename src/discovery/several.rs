@@ -33,15 +33,26 @@ pub struct Servers {
     /// Tools that its functions make where they are given what they need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
-    /// Whether it has handlers of a low-level server.
-    #[serde(default)]
-    pub is_low_level: bool,
-    /// What the worker knows the function by that is called for tools of such a server, where it lists them from elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lists: Option<String>,
-    /// Tools that the file has for such a server of another file. Their symbols lack that function.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listed: Vec<Function>,
+    /// What it has for servers of the SDK's low level.
+    #[serde(default, skip_serializing_if = "Listing::is_empty")]
+    pub listing: Listing,
+}
+
+/// Tools that servers of the MCP SDK's low level list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Listing {
+    /// Whether functions of the file are decorated as handlers of such a server.
+    pub has_handlers: bool,
+    /// What the worker knows the function by that is called for its tools, where it lists some from elsewhere.
+    pub handler: Option<String>,
+    /// Tools for such a server of another file. Their symbols lack that function.
+    pub tools: Vec<Function>,
+}
+
+impl Listing {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The tools of a function that needs arguments.
@@ -223,10 +234,10 @@ impl ToolFile {
 
     /// Adds the tools that helpers have for a low-level server which lists some from elsewhere.
     fn take_listed(&mut self, helpers: &[&ToolFile]) {
-        let Some(handler) = self.servers.lists.clone() else { return };
+        let Some(handler) = self.servers.listing.handler.clone() else { return };
         let mut taken: HashSet<_> = self.functions.iter().map(Function::identity).collect();
         for helper in helpers {
-            let listed = helper.servers.listed.iter().filter(|function| taken.insert(function.identity()));
+            let listed = helper.servers.listing.tools.iter().filter(|function| taken.insert(function.identity()));
             let listed: Vec<Function> = listed.map(|function| function.handled_by(&handler, &helper.path)).collect();
             if !listed.is_empty() {
                 self.warnings.retain(|warning| warning.rule != LOW_LEVEL);

@@ -213,7 +213,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     described.extend(low_level_tools(&mut module, parsed.suite()));
-    module.servers.listed = listed_low_level_tools(&mut module, parsed.suite());
+    module.servers.listing.tools = listed_low_level_tools(&mut module, parsed.suite());
     for (mut waiting, functions, server) in waiting_functions(&module) {
         waiting.functions = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
         waiting.functions.extend(server.into_iter().flat_map(|server| server.tools(&mut module, parsed.suite())));

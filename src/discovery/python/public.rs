@@ -119,15 +119,15 @@ pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(Waiting, Vec<Se
         let made: Vec<_> = maker.served(module).into_iter().filter(|made| !made.offer.is_off).collect();
         let is_of_server = made.iter().any(|made| made.is_of_server);
         let served: Vec<_> = made.into_iter().map(|made| of_maker(module, made)).collect();
-        let server = LowLevel::made_by(module, maker);
+        let low_level = LowLevel::made_by(module, maker);
         let waiting = Waiting {
             maker: maker.name(),
             line: module.lines.of_node(&maker.function.name),
-            is_of_server: server.is_some() || is_of_server,
+            is_of_server: low_level.is_some() || is_of_server,
             computes_names: maker.computes_names(),
             functions: Vec::new(),
         };
-        (waiting, served, server)
+        (waiting, served, low_level)
     };
     module.offers.makers.iter().filter(|maker| maker.waits).map(made).collect()
 }

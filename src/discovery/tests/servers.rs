@@ -84,7 +84,7 @@ fn one_dictionary_may_hold_all_arguments() {
 fn a_low_level_server_may_be_made_by_a_function() {
     let handlers = "@server.list_tools()\nasync def listed():\n    return [Tool(name='a-b', inputSchema=Find.schema())]\n\
                     @server.call_tool()\nasync def called(name, arguments): ...\n";
-    let within = |indent: &str| handlers.lines().map(|line| format!("{indent}{line}\n")).collect::<String>();
+    let within = |indent: &str| format!("{indent}{}\n", handlers.trim_end().replace('\n', &format!("\n{indent}")));
     let (once, twice) = (within("    "), within("        "));
     let own = twice.replace("server.", "self.server.");
     for (text, symbol) in [
@@ -103,7 +103,7 @@ fn a_low_level_server_may_be_made_by_a_function() {
         ));
         assert_eq!(names(&found), ["a_b"], "{text}\n{:?}", found.warnings);
         assert_eq!(found.functions[0].symbol(), format!("made:{symbol}:a-b"), "{text}");
-        assert!(found.servers.is_low_level && found.warnings.is_empty(), "{:?}", found.warnings);
+        assert!(found.servers.listing.has_handlers && found.warnings.is_empty(), "{:?}", found.warnings);
     }
 }
 
@@ -141,6 +141,6 @@ fn a_low_level_server_may_be_given_its_handlers() {
         let found = file(&format!("{handlers}{made}"));
         assert_eq!(names(&found), ["a_b"], "{made}");
         assert_eq!(found.functions[0].symbol(), "on_call_tool:called:a-b");
-        assert!(found.warnings.is_empty() && !found.servers.is_low_level, "it is for the second version");
+        assert!(found.warnings.is_empty() && !found.servers.listing.has_handlers, "it is for the second version");
     }
 }

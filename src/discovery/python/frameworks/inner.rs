@@ -100,15 +100,12 @@ pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<
     search.visit_body(body);
     let mut found = search.found;
     for (class, function, method) in bound_methods(module, body) {
-        let maker = match found.iter_mut().position(|maker| std::ptr::eq(maker.function, function)) {
-            Some(place) => &mut found[place],
-            None => {
-                found.push(Maker::new(function, Some(class)));
-                let last = found.len() - 1;
-                &mut found[last]
-            }
-        };
-        maker.methods.push(method);
+        let place = found.iter().position(|maker| std::ptr::eq(maker.function, function));
+        if place.is_none() {
+            found.push(Maker::new(function, Some(class)));
+        }
+        let last = found.len() - 1;
+        found[place.unwrap_or(last)].methods.push(method);
     }
     found.sort_by_key(|maker| maker.function.range.start());
     if found.is_empty() {

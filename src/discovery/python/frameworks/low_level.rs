@@ -64,8 +64,8 @@ impl<'a> LowLevel<'a> {
         let places = [Some(&*self.list.body), self.around.map(|around| &*around.body)];
         let near =
             places.into_iter().flatten().map(|place| tools_within(module, place)).find(|calls| !calls.is_empty());
-        if near.is_none() && module.servers.lists.is_none() {
-            module.servers.lists = Some(self.symbol.clone());
+        if near.is_none() && module.servers.listing.handler.is_none() {
+            module.servers.listing.handler = Some(self.symbol.clone());
         }
         let calls = near.unwrap_or_else(|| tools_within(module, body));
         let tools: Vec<Option<Function>> = calls.iter().map(|made| tool(module, &self.symbol, made)).collect();
@@ -80,7 +80,7 @@ impl<'a> LowLevel<'a> {
 }
 
 /// Whether a file makes a low-level server.
-pub(super) fn is_low_level(module: &Module<'_>) -> bool {
+pub(super) fn has_handlers(module: &Module<'_>) -> bool {
     LowLevel::of_file(module).is_some() || module.offers.makers.iter().any(|it| it.handlers.list.is_some())
 }
 
@@ -128,7 +128,7 @@ pub(in crate::discovery::python) fn low_level_tools<'a>(module: &mut Module<'a>,
 
 /// The tools that a file without a server of its own has for one of another file.
 pub(in crate::discovery::python) fn listed_tools<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
-    if module.servers.is_low_level || !imports_mcp(module) || LowLevel::constructed(module, body).is_some() {
+    if module.servers.listing.has_handlers || !imports_mcp(module) || LowLevel::constructed(module, body).is_some() {
         return Vec::new();
     }
     let calls = tools_within(module, body);
@@ -142,22 +142,22 @@ fn tools_within<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<&'a ExprCall> 
 /// The outermost calls of a kind.
 struct Calls<'a, F> {
     is_wanted: F,
-    calls: Vec<&'a ExprCall>,
+    found: Vec<&'a ExprCall>,
     depth: Depth,
 }
 
 impl<'a, F: Fn(&ExprCall) -> bool> Calls<'a, F> {
     fn within(body: &'a [Stmt], is_wanted: F) -> Vec<&'a ExprCall> {
-        let mut found = Self { is_wanted, calls: Vec::new(), depth: Depth::default() };
+        let mut found = Self { is_wanted, found: Vec::new(), depth: Depth::default() };
         found.visit_body(body);
-        found.calls
+        found.found
     }
 }
 
 impl<'a, F: Fn(&ExprCall) -> bool> Visitor<'a> for Calls<'a, F> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         match expression.as_call_expr().filter(|call| (self.is_wanted)(call)) {
-            Some(call) => self.calls.push(call),
+            Some(call) => self.found.push(call),
             None if self.depth.enter() => {
                 walk_expr(self, expression);
                 self.depth.leave();

@@ -211,14 +211,10 @@ fn accepts_none(annotation: &Expr) -> bool {
 fn is_click_program(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     let full =
         |decorator: &Decorator| module.outside_name(decorated_by(decorator)).filter(|full| package(full) == "click");
-    let is_optional = |decorator: &Decorator| match full(decorator).as_deref().map(last_name) {
-        Some("argument") => false,
-        Some(_) => {
-            let call = decorator.expression.as_call_expr();
-            let said = |word: &str| call.is_some_and(|call| keyword(call, word).is_some());
-            !said("required") && !said("prompt")
-        }
-        None => false,
+    let is_optional = |decorator: &Decorator| {
+        let call = decorator.expression.as_call_expr();
+        let said = |word: &str| call.is_some_and(|call| keyword(call, word).is_some());
+        full(decorator).is_some_and(|full| last_name(&full) != "argument") && !said("required") && !said("prompt")
     };
     let mut decorators = function.decorator_list.iter();
     let is_command = |decorator: &Decorator| full(decorator).is_some_and(|full| last_name(&full) == "command");

@@ -8,6 +8,7 @@ use ruff_python_ast::{Expr, Stmt};
 use super::{FRAMEWORKS, decorated_by, required_by};
 use crate::discovery::python::module::{Module, Named};
 use crate::discovery::python::syntax::Depth;
+use crate::discovery::several::Listing;
 use crate::discovery::{Servers, is_standard};
 
 /// The servers of a file.
@@ -38,9 +39,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         given: offers.given.clone(),
         program: super::attached::program_of(module),
         waiting: Vec::new(),
-        is_low_level: super::low_level::is_low_level(module),
-        lists: None,
-        listed: Vec::new(),
+        listing: Listing { has_handlers: super::low_level::has_handlers(module), ..Listing::default() },
     }
 }
 
