@@ -133,6 +133,9 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     await session.value("bound_tools_manage_stacks", name="a")
                     self.assertEqual(await session.value("bound_tools_count"), 1, "of one instance")
 
+    async def test_camel(self):
+        await self.served("camel_tools", "camel-ai==0.2.90", "mcp<2", names=("say",), say=({"text": "a", "times": 2}, "a a 1"))
+
     async def test_sdk_2_low_level(self):
         await self.served("low_level_given", "mcp==2.3.0", names=("add_note", "fail"), add_note=({"text": "a"}, "1 add-note"))
         async with self.connected() as session:
