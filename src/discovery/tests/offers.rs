@@ -56,3 +56,29 @@ fn a_server_that_all_names_is_no_mistake() {
     let absent = file(&text.replace("'tools'", "'tolls'"));
     assert_eq!(absent.warnings.iter().map(|it| &*it.rule).collect::<Vec<_>>(), ["exports"]);
 }
+
+#[test]
+fn classes_of_frameworks_say_what_their_tools_are() {
+    let spec = "from llama_index.core.tools.tool_spec.base import BaseToolSpec\nclass Notes(BaseToolSpec):\n    \
+                spec_functions = ['search', ('load', 'aload')]\n    def search(self, q: str): ...\n    def load(self): ...\n    \
+                async def aload(self): ...\n    def other(self): ...\n";
+    assert_eq!(names(&file(spec)), ["search", "load"]);
+    let elsewhere = "from mail.base import MailBaseTool\nclass MailSearch(MailBaseTool):\n    name: str = 'search_mail'\n    \
+                     description: str = 'Searches.'\n    def _run(self, query: str): ...\ndef helper(): ...\n";
+    assert_eq!(names(&file(elsewhere)), ["search_mail"]);
+    let needs = "from langchain_core.tools import BaseTool\nclass Action(BaseTool):\n    mode: str\n    name: str = ''\n    \
+                 description: str = ''\n    def _run(self, text: str): ...\n";
+    let found = file(needs);
+    assert!(found.functions.is_empty() && found.warnings[0].reason.what.ends_with("its constructor needs `mode`"));
+    for given in [
+        needs.replace("mode: str\n", "mode: str = 'x'\n"),
+        needs.replace("mode: str\n", "mode: ClassVar[str]\n"),
+        format!("{needs}action = Action(mode='x')\n"),
+        needs.replace("    def _run", "    @model_validator(mode='before')\n    def fill(cls, values): ...\n    def _run"),
+    ] {
+        assert_eq!(names(&file(&given)), ["Action"], "{given}");
+    }
+    let agno = "import atexit\nfrom agno.tools import Toolkit\nclass Shell(Toolkit):\n    def __init__(self):\n        atexit.register(self._end)\n        \
+                super().__init__(tools=[self.run])\n    def run(self): ...\n    def _end(self): ...\n";
+    assert_eq!(names(&file(agno)), ["run"]);
+}

@@ -4,14 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
-use serde_json::{Map, Value, json};
 
-use super::{Arguments, Offer, last_name, offer_of_decorator, package, text};
+use super::single::{attribute, is_tool_by_its_form, needed_field, one};
+use super::{decorated_by, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
-use crate::discovery::python::literals::literal;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
 use crate::discovery::python::public::Served;
-use crate::discovery::python::schema::{Schema, of_type};
 
 /// Further methods of a file are no tools.
 const MOST_METHODS: usize = 1_000;
@@ -26,6 +24,8 @@ enum Kind {
     Methods,
     /// Those that its constructor names: `tools=[self.search]`, `self.register(self.search)`.
     Registered,
+    /// Those that its attribute `spec_functions` lists.
+    Listed,
     /// Those with a decorator that makes tools.
     Decorated,
     /// It is one tool, which runs this method.
@@ -56,7 +56,10 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
     for toolset in toolsets(module, exported) {
         found.exported.push(toolset.holder);
         let is_of_class = toolset.holder == toolset.class.name.as_str();
-        if let Some(parameter) = needed_by_constructor(module, toolset.class).filter(|_| is_of_class) {
+        let is_pydantic_tool = matches!(toolset.kind, Kind::One(["_run", ..]));
+        let needed = needed_by_constructor(module, toolset.class)
+            .or_else(|| is_pydantic_tool.then(|| needed_field(module, toolset.class)).flatten());
+        if let Some(parameter) = needed.filter(|_| is_of_class) {
             let class = &toolset.class.name;
             let what = format!("the tools of `{class}` are not served: its constructor needs `{parameter}`");
             let fix = format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
@@ -169,8 +172,12 @@ fn kind_of<'a>(module: &Module<'a>, class: &'a StmtClassDef, has_functions: bool
             }
             ("smolagents" | "transformers", "Tool") => return Some(Kind::One(&["forward"])),
             ("agno" | "phi", "Toolkit") => return Some(Kind::Registered),
+            ("llama_index", "BaseToolSpec") => return Some(Kind::Listed),
             _ => {}
         }
+    }
+    if is_tool_by_its_form(class) && ancestry.outside.iter().any(|base| last_name(base).ends_with("Tool")) {
+        return Some(Kind::One(&["_run", "_arun"]));
     }
     if own_methods(class).any(|method| method.decorator_list.iter().any(|it| offer_of_decorator(module, it).is_some()))
     {
@@ -191,12 +198,12 @@ pub(super) fn is_of_open_webui(module: &Module<'_>, class: &StmtClassDef) -> boo
     has_valves || lines().any(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
-fn own_methods(class: &StmtClassDef) -> impl Iterator<Item = &StmtFunctionDef> {
+pub(super) fn own_methods(class: &StmtClassDef) -> impl Iterator<Item = &StmtFunctionDef> {
     class.body.iter().filter_map(Stmt::as_function_def_stmt)
 }
 
 /// The methods of a class and its ancestors in the file, each as it is inherited.
-fn all_methods<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Vec<&'a StmtFunctionDef> {
+pub(super) fn all_methods<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Vec<&'a StmtFunctionDef> {
     let mut found: HashMap<&'a str, &'a StmtFunctionDef> = HashMap::new();
     for ancestor in &module.ancestry(class).classes {
         found.extend(own_methods(ancestor).map(|method| (method.name.as_str(), method)));
@@ -214,8 +221,8 @@ fn is_property(method: &StmtFunctionDef) -> bool {
     has_decorator(method, &["property", "cached_property", "setter", "deleter", "abstractmethod", "overload"])
 }
 
-fn has_decorator(method: &StmtFunctionDef, words: &[&str]) -> bool {
-    method.decorator_list.iter().any(|decorator| match &decorator.expression {
+pub(super) fn has_decorator(method: &StmtFunctionDef, words: &[&str]) -> bool {
+    method.decorator_list.iter().any(|decorator| match decorated_by(decorator) {
         Expr::Name(name) => words.contains(&name.id.as_str()),
         Expr::Attribute(attribute) => words.contains(&attribute.attr.as_str()),
         _ => false,
@@ -239,6 +246,7 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
     }
     let registered = match kind {
         Kind::Registered => registered(&methods),
+        Kind::Listed => listed(class),
         _ => Vec::new(),
     };
     for method in methods.iter().filter(|method| !is_property(method)) {
@@ -248,7 +256,10 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         let offer = method.decorator_list.iter().find_map(|decorator| offer_of_decorator(module, decorator));
         let is_tool = match kind {
             Kind::Decorated => offer.is_some(),
-            Kind::Registered if !registered.is_empty() => registered.contains(&method.name.as_str()) || offer.is_some(),
+            Kind::Listed => registered.contains(&method.name.as_str()),
+            Kind::Registered if !registered.is_empty() => {
+                is_public(method) && registered.contains(&method.name.as_str()) || offer.is_some()
+            }
             _ => is_public(method) || offer.is_some(),
         };
         if is_tool {
@@ -265,74 +276,19 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
     }
 }
 
+/// What `spec_functions = ["search", ("load", "aload")]` names: of two, the first.
+fn listed(class: &StmtClassDef) -> Vec<&str> {
+    let items = attribute(class, "spec_functions").and_then(Expr::as_list_expr).map_or(&[][..], |list| &list.elts);
+    items
+        .iter()
+        .filter_map(|item| text(item.as_tuple_expr().and_then(|tuple| tuple.elts.first()).unwrap_or(item)))
+        .collect()
+}
+
 /// Whether the first parameter of a decorated method is the instance or the class. `CrewAI`'s authors write tools in classes without one.
 fn takes_instance(method: &StmtFunctionDef) -> bool {
     let first = method.parameters.iter_non_variadic_params().next();
     first.is_some_and(|first| INSTANCES.contains(&first.parameter.name.as_str()))
-}
-
-/// A class that is one tool: what it is called and takes stands in its attributes.
-fn one<'a>(module: &Module<'a>, class: &'a StmtClassDef, holder: &str, run: &'a StmtFunctionDef) -> Served<'a> {
-    let ancestry = module.ancestry(class);
-    let attribute = |name: &str| ancestry.classes.iter().rev().find_map(|class| attribute(class, name));
-    let offer = Offer {
-        name: attribute("name").and_then(text).or(Some(class.name.as_str())),
-        description: attribute("description").and_then(text),
-        remakes_result: attribute("response_format").is_some(),
-        arguments: attribute("args_schema").map_or(Arguments::Parameters, Arguments::Class),
-        ..Offer::default()
-    };
-    let arguments =
-        attribute("inputs").and_then(|inputs| literal(inputs, module)).and_then(|inputs| inputs_of(&inputs));
-    Served {
-        function: run,
-        symbol: Some(holder.to_owned()),
-        offer,
-        is_bound: true,
-        is_of_agno: false,
-        arguments,
-        groups: Vec::new(),
-    }
-}
-
-/// `name = "x"`, `name: str = "x"`
-fn attribute<'a>(class: &'a StmtClassDef, wanted: &str) -> Option<&'a Expr> {
-    class.body.iter().find_map(|statement| match statement {
-        Stmt::Assign(assign) if assign.targets.iter().any(|target| name_of(target) == Some(wanted)) => {
-            Some(&*assign.value)
-        }
-        Stmt::AnnAssign(assign) if name_of(&assign.target) == Some(wanted) => assign.value.as_deref(),
-        _ => None,
-    })
-}
-
-/// smolagents' `inputs`: by name a type, a description, and perhaps `nullable`.
-fn inputs_of(inputs: &Value) -> Option<Schema> {
-    const TYPES: [&str; 7] = ["string", "boolean", "integer", "number", "array", "object", "null"];
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (name, about) in inputs.as_object()? {
-        let kind = about.get("type").and_then(Value::as_str).filter(|kind| TYPES.contains(kind));
-        let mut property = kind.map(of_type).unwrap_or_default();
-        if about.get("nullable") == Some(&Value::Bool(true)) {
-            property.extend(kind.map(|kind| ("type".to_owned(), json!([kind, "null"]))));
-        } else {
-            required.push(Value::String(name.clone()));
-        }
-        property.extend(
-            ["description", "enum", "items"]
-                .iter()
-                .filter_map(|key| Some(((*key).to_owned(), about.get(*key)?.clone()))),
-        );
-        properties.insert(name.clone(), Value::Object(property));
-    }
-    let mut schema = of_type("object");
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), Value::Array(required));
-    }
-    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
-    Some(schema)
 }
 
 /// The methods that the constructor of a toolkit names: `tools=[self.a, self.b]`, `tools.append(self.a)`, `self.register(self.a)`.

@@ -16,6 +16,7 @@ mod low_level;
 mod obstacles;
 mod registered;
 mod servers;
+mod single;
 
 use std::collections::HashMap;
 
