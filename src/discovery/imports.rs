@@ -252,11 +252,16 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             file.kind == Kind::Internal && !file.servers.marks && (file.servers.makes || file.functions.is_empty())
         };
         for file in files.iter().filter(might).filter(|file| imported.contains(&file.path)) {
-            let helpers = self.reachable(&file.path, |_| true);
             let of_path = |path: &Path| scanned.get(path).copied().or_else(|| self.serving.get(path));
             let makes = |path: &&PathBuf| !is_of_package(path) && of_path(path).is_some_and(|it| it.servers.makes);
             if !file.servers.makes && self.known.get(&file.path).is_none_or(|own| !own.iter().any(|path| makes(&path)))
             {
+                continue;
+            }
+            let helpers = self.reachable(&file.path, |_| true);
+            let of_path = |path: &Path| scanned.get(path).copied().or_else(|| self.serving.get(path));
+            let offers = |path: &PathBuf| of_path(path).is_some_and(|it| it.servers.offer_to_others());
+            if !helpers.iter().any(|path| !stand_alone.contains(path) && offers(path)) {
                 continue;
             }
             let known = helpers.iter().filter(|path| !stand_alone.contains(*path));
@@ -306,7 +311,10 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, root: Option<&Path>
             continue;
         }
         let parts = import.split('.');
-        if let Some(above) = above_own_package(&file.path, import) {
+        let is_foreign = |first: &str| dependencies.iter().any(|name| *name == first.to_lowercase());
+        if let Some(above) = above_own_package(&file.path, import)
+            && !parts.clone().next().is_some_and(is_foreign)
+        {
             add(&mut found, above, parts.clone(), scanned);
         }
         if parts.clone().next().is_some_and(|first| !is_installed(&first.to_lowercase())) {
@@ -353,7 +361,9 @@ pub fn above_own_package<'p>(path: &'p Path, import: &str) -> Option<&'p Path> {
     named.find_map(|(depth, folder)| {
         let has = || folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir();
         let is_package = || path.ancestors().skip(1).take(depth + 1).all(|folder| folder.join("__init__.py").is_file());
-        (has() && (depth < DEEPEST_NAMESPACE || is_package())).then(|| folder.parent())?
+        // A folder that happens to be called like a package is none of it: `mcp/server.py` with `from mcp.server import …`.
+        let is_own = || depth < DEEPEST_NAMESPACE && !is_well_known(top) || is_package();
+        (has() && is_own()).then(|| folder.parent())?
     })
 }
 

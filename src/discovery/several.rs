@@ -38,6 +38,16 @@ pub struct Servers {
     pub listing: Listing,
 }
 
+impl Servers {
+    /// Whether a server of another file may have tools of this one.
+    pub(super) fn offer_to_others(&self) -> bool {
+        self.marks && !self.of.is_empty()
+            || !self.waiting.is_empty()
+            || !self.given.is_empty()
+            || !self.listing.tools.is_empty()
+    }
+}
+
 /// Tools that servers of the MCP SDK's low level list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
@@ -257,7 +267,7 @@ impl ToolFile {
 
     pub(super) fn warn_of_place(&mut self, helper: &Path) {
         let what = format!("the tools of {} are not served: it is not below the file's folder", helper.display());
-        let reason = Diagnosis::new(what, "move it there, into a folder without a colon in its name");
+        let reason = Diagnosis::new(what, "move it there; no folder may have `:` or `>` in its name");
         self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason });
     }
 
@@ -313,10 +323,10 @@ impl ToolFile {
     }
 }
 
-/// What the worker knows a file by: its path from the folder of the tool file. `None` outside it, or with a colon, which would end it.
+/// What the worker knows a file by: its path from the folder of the tool file. `None` outside it, or with a character that would end it.
 pub(super) fn place_within(file: &Path, helper: &Path) -> Option<String> {
     let inside = helper.strip_prefix(file.parent()?).ok()?.to_string_lossy();
-    (!inside.starts_with("..") && !inside.contains(':')).then(|| inside.into_owned())
+    (!inside.starts_with("..") && !inside.contains([':', '>'])).then(|| inside.into_owned())
 }
 
 impl Function {

@@ -43,7 +43,32 @@ impl<'m, 'a> Entries<'m, 'a> {
         let Some(first) = parameters.next().filter(|_| parameters.next().is_none()) else { return false };
         match first.annotation() {
             Some(annotation) => self.module.outside_name(annotation).is_some_and(|full| full == "argparse.Namespace"),
-            None => first.parameter.name.as_str() == "args",
+            None => first.parameter.name.as_str() == "args" && ReadsArgs::is_in(function),
+        }
+    }
+}
+
+/// Whether a function reads `args.name`.
+#[derive(Default)]
+struct ReadsArgs {
+    found: bool,
+    depth: Depth,
+}
+
+impl ReadsArgs {
+    fn is_in(function: &StmtFunctionDef) -> bool {
+        let mut search = Self::default();
+        search.visit_body(&function.body);
+        search.found
+    }
+}
+
+impl<'e> Visitor<'e> for ReadsArgs {
+    fn visit_expr(&mut self, expression: &'e Expr) {
+        self.found |= expression.as_attribute_expr().is_some_and(|it| name_of(&it.value) == Some("args"));
+        if self.depth.enter() {
+            visitor::walk_expr(self, expression);
+            self.depth.leave();
         }
     }
 }
@@ -51,11 +76,10 @@ impl<'m, 'a> Entries<'m, 'a> {
 /// `async def health(request: Request)` of a web application
 fn takes_request(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     const REQUESTS: [&str; 4] = ["starlette", "fastapi", "aiohttp", "sanic"];
-    let mut types = function.parameters.iter_non_variadic_params().filter_map(|parameter| parameter.annotation());
-    types.any(|annotation| {
-        let full = module.outside_name(annotation).unwrap_or_default();
-        full.split_once('.').is_some_and(|(package, rest)| REQUESTS.contains(&package) && rest.ends_with("Request"))
-    })
+    let mut parameters = function.parameters.iter_non_variadic_params();
+    let only = parameters.next().filter(|_| parameters.next().is_none());
+    let full = only.and_then(|parameter| module.outside_name(parameter.annotation()?)).unwrap_or_default();
+    full.split_once('.').is_some_and(|(package, rest)| REQUESTS.contains(&package) && rest.ends_with("Request"))
 }
 
 /// Whether a function makes the parser of the file's command line.
@@ -66,7 +90,12 @@ struct MakesParser<'m, 'a> {
 }
 
 impl<'m, 'a> MakesParser<'m, 'a> {
+    /// One that needs arguments parses those.
     fn is_in(module: &'m Module<'a>, function: &StmtFunctionDef) -> bool {
+        let mut parameters = function.parameters.iter_non_variadic_params();
+        if parameters.any(|parameter| parameter.default().is_none()) {
+            return false;
+        }
         let mut search = Self { module, found: false, depth: Depth::default() };
         search.visit_body(&function.body);
         search.found

@@ -74,11 +74,53 @@ fn classes_of_frameworks_say_what_their_tools_are() {
         needs.replace("mode: str\n", "mode: str = 'x'\n"),
         needs.replace("mode: str\n", "mode: ClassVar[str]\n"),
         format!("{needs}action = Action(mode='x')\n"),
-        needs.replace("    def _run", "    @model_validator(mode='before')\n    def fill(cls, values): ...\n    def _run"),
+        needs.replace(
+            "    def _run",
+            "    @model_validator(mode='before')\n    def fill(cls, values): ...\n    def _run",
+        ),
     ] {
         assert_eq!(names(&file(&given)), ["Action"], "{given}");
     }
     let agno = "import atexit\nfrom agno.tools import Toolkit\nclass Shell(Toolkit):\n    def __init__(self):\n        atexit.register(self._end)\n        \
                 super().__init__(tools=[self.run])\n    def run(self): ...\n    def _end(self): ...\n";
     assert_eq!(names(&file(agno)), ["run"]);
+}
+
+#[test]
+fn functions_of_programs_are_no_tools() {
+    for entry in [
+        "from notes import mcp\ndef main():\n    mcp.run(transport='stdio')\n",
+        "from notes import create_server\ndef run_all(port: int = 1):\n    server = create_server()\n    server.run()\n",
+        "import uvicorn\ndef serve_http(port: int):\n    uvicorn.run('app', port=port)\n",
+        "from mcp.server import Server\nasync def go():\n    s = Server('x')\n    await s.run(1, 2, 3)\n",
+        "import argparse\ndef build():\n    return argparse.ArgumentParser()\n",
+        "import argparse\ndef search(args):\n    return args.text\n",
+        "import argparse\ndef search(given: argparse.Namespace): ...\n",
+        "from starlette.requests import Request\nasync def health(request: Request): ...\n",
+    ] {
+        let text = format!("{entry}def tool(a: int): ...\n");
+        assert_eq!(names(&file(&text)), ["tool"], "{text}");
+    }
+}
+
+#[test]
+fn functions_that_use_what_has_such_names_are_tools() {
+    for text in [
+        "import httpx\ndef ask(q: str):\n    chain = _build()\n    return chain.invoke(q)\ndef _build(): ...\n",
+        "import httpx\ndef ask(q: str):\n    return _session().run(q)\ndef _session(): ...\n",
+        "from fabric import Connection\ndef ask(host: str):\n    server = Connection(host)\n    return server.run('uptime')\n",
+        "import httpx\ndef ask(server):\n    server.run()\n",
+        "import hcloud\ndef ask(n: str):\n    server = hcloud.get(n)\n    server.start()\n",
+        "import argparse\ndef ask(line: str):\n    return vars(argparse.ArgumentParser().parse_args(line.split()))\n",
+        "import argparse\ndef ask(args):\n    return sum(args)\n",
+        "from starlette.requests import Request\ndef ask(url: str, request: Request = None): ...\n",
+        "import httpx\nclass Kit:\n    def __init__(self):\n        self.add_tool(self.wrench)\n    def add_tool(self, one): ...\n    \
+         def wrench(self): ...\ndef ask(): ...\n",
+        "from langchain_core.tools import StructuredTool\nclass Kit:\n    def all(self):\n        return StructuredTool.from_function(self.one)\n    \
+         def one(self): ...\ndef ask(): ...\n",
+        "import click\n@click.command()\ndef ask(q):\n    engine = build_engine()\n    engine.run(q)\ndef build_engine(): ...\n",
+    ] {
+        let found = file(text);
+        assert!(names(&found).contains(&"ask") && !names(&found).contains(&"wrench"), "{text}");
+    }
 }

@@ -211,3 +211,14 @@ fn a_package_needs_no_init_file() {
     found.sort();
     assert_eq!(found, ["server.own own", "server.put beside:sheets.py:write"]);
 }
+
+#[test]
+fn a_folder_called_like_a_known_package_is_none_of_it() {
+    let tool = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n@mcp.tool()\ndef g(): ...\n";
+    let types = "def convert(a: int): ...\n";
+    let files =
+        [("mcp/server.py", tool), ("mcp/types.py", types), ("mcp/a.py", "from mcp.types import Tool\ndef f(): ...\n")];
+    let mut found = served_below("mcp", &files);
+    found.sort();
+    assert_eq!(found, ["a.f f", "server.g g", "types.convert convert"]);
+}

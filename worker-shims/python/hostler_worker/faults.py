@@ -34,15 +34,17 @@ def _scalar(value):
 def no_function(id, name, functions):
     line = _defined_at(name)
     if line is not None:
-        return reply(id, -32601, "line %d defines it, but not when the file has run; perhaps a condition around it did not hold" % line)
+        return reply(id, -32601, "line %d defines it under a condition that did not hold" % line, {"conditional": True})
     have = ", ".join(functions) or "none (a tool is a top-level def without a leading underscore)"
     return reply(id, -32601, "no function %s in this tool file; it has: %s" % (_shown(name), have))
 
 
 def _defined_at(name):
-    """Where the tool file defines a function of this name at its top level, whether or not that has run."""
+    """Where the tool file defines a function of this name at its top level that is not there when it has run."""
     from .loading import NEWLOCALS, compiled, inner_codes
 
+    if hasattr(sys.modules.get(state.module_name), name):
+        return None
     try:
         codes = inner_codes(compiled(state.tool_file, state.source))
     except Exception:  # it is gone, or has been changed

@@ -36,11 +36,11 @@ def _text_of(path):
 def _imports_module(package, folder, text):
     """Whether a file imports a module of this package that the folder has."""
     name = package.encode()
-    if b"from " + name not in text and b"import " + name not in text:
+    if not any(before + name + after in text for before in (b"from ", b"import ", b", ") for after in (b".", b" import")):
         return False  # nearly always, and without `re`
     from re import MULTILINE, findall
 
-    found = findall(rb"^[ \t]*(?:from|import)[ \t]+%s(?:\.|[ \t]+import[ \t]+\(?\s*)(\w+)" % name, text, MULTILINE)
+    found = findall(rb"^[ \t]*(?:from|import)[ \t]+(?:[\w., \t]*,[ \t]*)?%s(?:\.|[ \t]+import[ \t]+\(?(?:\s|#[^\n]*\n)*)(\w+)" % name, text, MULTILINE)
     paths = (os.path.join(folder, module.decode()) for module in found)
     return any(os.path.isdir(path) or os.path.isfile(path + ".py") for path in paths)
 
@@ -64,13 +64,19 @@ class Folders:
     """Finds these packages when one of them is first imported. It comes after every other finder."""
 
     def __init__(self, package, folder):
-        self._folders = {}
+        self._folders, self._around = {}, {}
+        around = folder
         while package:
             self._folders[package] = folder
             package, folder = package.rpartition(".")[0], os.path.dirname(folder)
+        for _ in range(_MOST_WITHOUT_INIT):
+            around, name = os.path.split(around)
+            self._around.setdefault(name, os.path.join(around, name))
 
     def find_spec(self, name, path=None, target=None):
         folder = self._folders.get(name)
+        if folder is None and name in self._around and _imports_module(name, self._around[name], _text_of(_importer())):
+            folder = self._around[name]
         if folder is None:
             return None
         from importlib.machinery import ModuleSpec
@@ -82,6 +88,14 @@ class Folders:
         spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [folder]
         return spec
+
+
+def _importer():
+    """The file whose import is under way."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen "):
+        frame = frame.f_back
+    return "" if frame is None else frame.f_code.co_filename
 
 
 def place(module, folder, source):

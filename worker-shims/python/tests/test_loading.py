@@ -164,17 +164,27 @@ class Loading(ShimTest):
             with self.subTest(text):
                 worker = self.worker(text + "def f(): return [unit, __package__]\n", "shop/tool.py")
                 self.assertEqual(worker.call("f")["result"], ["kg", "shop"])
+        for text in ("import os, shop.units\nunit = shop.units.unit\n", "from shop import (  # ours\n    # all\n    units)\nunit = units.unit\n"):
+            worker = self.worker(text + "def f(): return [unit, __package__]\n", "shop/tool.py")
+            self.assertEqual(worker.call("f")["result"], ["kg", "shop"], text)
+        self.file("from shop.units import unit\n", "shop/sheets.py")
+        for text in ("from .sheets import unit\n", "import sheets\nunit = sheets.unit\n", "def g():\n    from .sheets import unit\n    return unit\nunit = g()\n"):
+            worker = self.worker(text + "def f(): return unit\n", "shop/tool.py")
+            self.assertEqual(worker.call("f")["result"], "kg", "its neighbour is one of that package: " + text)
+        self.file("x = 3\n", "shop/deep/more.py")
+        worker = self.worker("from shop.units import unit\nfrom deep.more import x\ndef f(): return [unit, x, __package__]\n", "shop/deep/tool.py")
+        self.assertEqual(worker.call("f")["result"], ["kg", 3, "shop.deep"])
         worker = self.worker("x = 1\nfrom shop.units import unit\nimport shop.other\ndef f(): return [unit, __package__, shop.other.x]\n", "shop/deep/tool.py")
         self.assertEqual(worker.call("f")["result"], ["kg", "shop.deep", 1])
         worker = self.start(self.file("from shop.nothing import x\n", "shop/tool.py"))
         self.fault(worker.hello(), -32010, "No module named 'shop'")
         self.file("unit = 'kg'\n", "json/units.py")
-        worker = self.worker("import json.decoder\nfrom json import units\ndef f(): return 1\n".replace("from json import units\n", ""), "json/tool.py")
-        self.assertEqual(worker.call("f")["result"], 1)
+        worker = self.worker("import json.decoder\nfrom .units import unit\ndef f(): return [unit, json.dumps(1)]\n", "json/tool.py")
+        self.assertEqual(worker.call("f")["result"], ["kg", "1"])
 
     def test_a_function_under_a_condition_says_so(self):
         worker = self.worker("def g(): ...\nif False or g is None:\n    def f(): ...\n")
-        self.fault(worker.call("f"), -32601, "line 3 defines it, but not when the file has run")
+        self.fault(worker.call("f"), -32601, "line 3 defines it under a condition that did not hold")
         self.fault(worker.call("h"), -32601, "no function h in this tool file; it has: g")
 
     def test_two_dots_lead_to_the_folder_around(self):

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionDef};
 
-use super::registered::{calls_with, registering};
+use super::classes::has_decorator;
+use super::registered::{calls_with, is_by_server, registering};
 use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, package, read_offer};
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::syntax::Depth;
@@ -28,11 +29,16 @@ pub(super) fn bound_methods<'a>(
     let mut found = Vec::new();
     for class in body.iter().filter_map(Stmt::as_class_def_stmt) {
         let methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+        let methods = methods.filter(|method| !has_decorator(method, &["staticmethod", "classmethod"]));
         let methods: HashMap<&str, &StmtFunctionDef> = methods.map(|method| (method.name.as_str(), method)).collect();
         for maker in class.body.iter().filter_map(Stmt::as_function_def_stmt) {
             let Some(instance) = maker.parameters.iter_non_variadic_params().next() else { continue };
             let instance = instance.parameter.name.as_str();
-            let mut search = Search { module, methods: &methods, instance, depth: Depth::default(), found: Vec::new() };
+            let is_derived = !module.ancestry(class).outside.is_empty();
+            let makes_toolkit = maker.name.as_str() == "get_tools";
+            let (depth, bound) = (Depth::default(), Vec::new());
+            let mut search =
+                Search { module, methods: &methods, instance, is_derived, makes_toolkit, depth, found: bound };
             search.visit_body(&maker.body);
             found.extend(search.found.into_iter().map(|bound| (class, maker, bound)));
         }
@@ -45,6 +51,10 @@ struct Search<'m, 'a> {
     methods: &'m HashMap<&'a str, &'a StmtFunctionDef>,
     /// What the method calls its instance.
     instance: &'a str,
+    /// Whether its class extends one of another file, which may be a server.
+    is_derived: bool,
+    /// Whether the method is where toolkits say what their tools are.
+    makes_toolkit: bool,
     depth: Depth,
     found: Vec<Bound<'a>>,
 }
@@ -61,9 +71,18 @@ impl<'a> Search<'_, 'a> {
             && self.module.outside_name(&call.func).is_some_and(|full| FRAMEWORKS.contains(&package(&full)))
     }
 
+    /// `mcp.tool()`, `self.server.add_tool`, and `self.add_tool` of a server. Others have methods of these names, too.
+    fn registers(&self, call: &'a ExprCall) -> Option<&'a ExprCall> {
+        let by = registering(call)?;
+        let holder = by.func.as_attribute_expr().and_then(|method| name_of(&method.value));
+        let is_own = self.is_derived && holder == Some(self.instance);
+        (is_own || is_by_server(self.module, by)).then_some(by)
+    }
+
     fn call(&mut self, call: &'a ExprCall) {
-        let registering = registering(call);
-        let Some(by) = registering.or_else(|| self.is_of_framework(call).then_some(call)) else { return };
+        let registering = self.registers(call);
+        let made = || (self.makes_toolkit && self.is_of_framework(call)).then_some(call);
+        let Some(by) = registering.or_else(made) else { return };
         let named = FUNCTION.iter().filter_map(|name| keyword(call, name));
         let method = call.arguments.args.iter().chain(named).find_map(|value| self.method(value));
         self.found.extend(method.map(|method| self.bound(method, by, registering.is_some())));
@@ -83,7 +102,8 @@ impl<'a> Search<'_, 'a> {
             Expr::Tuple(tuple) => &tuple.elts,
             _ => return,
         };
-        let Some(by) = name_of(&each.target).and_then(|name| calls_with(name, &each.body)) else { return };
+        let by = name_of(&each.target).and_then(|name| calls_with(name, &each.body));
+        let Some(by) = by.filter(|by| is_by_server(self.module, by)) else { return };
         let methods: Vec<_> = items.iter().filter_map(|item| self.method(item)).collect();
         self.found.extend(methods.into_iter().map(|method| self.bound(method, by, true)).collect::<Vec<_>>());
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
 
-use super::obstacles::is_callable;
+use super::obstacles::{is_callable, is_loop};
 use crate::discovery::is_standard;
 use crate::discovery::modules::join;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};
@@ -179,7 +179,10 @@ impl<'a> Visitor<'a> for Search<'_, 'a> {
 
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::Call(call) = expression {
-            let called = self.all_called(&call.func);
+            let mut called = self.all_called(&call.func);
+            // `anyio.run(serve, path)`
+            let run = call.arguments.args.first().filter(|run| run.is_name_expr() && is_loop(self.module, call));
+            called.extend(run.into_iter().flat_map(|run| self.all_called(run)));
             self.found.by.entry(self.owner.clone()).or_default().extend(called);
         }
         if self.depth.enter() {

@@ -35,6 +35,8 @@ pub(in crate::discovery::python) struct LowLevel<'a> {
     symbol: String,
     /// The function that makes it.
     around: Option<&'a StmtFunctionDef>,
+    /// Whether that needs what only another function gives it.
+    waits: bool,
 }
 
 impl<'a> LowLevel<'a> {
@@ -42,20 +44,23 @@ impl<'a> LowLevel<'a> {
     pub(in crate::discovery::python) fn made_by(module: &Module<'a>, maker: &Maker<'a>) -> Option<Self> {
         let call = maker.handlers.call?;
         // Another method of its class may list them.
-        let list = maker.handlers.list.or_else(|| module.offers.makers.iter().find_map(|it| it.handlers.list))?;
-        Some(Self { list, symbol: maker.symbol_of(module, call), around: Some(maker.function) })
+        let class = |maker: &Maker<'a>| maker.class.map(|class| class.range.start());
+        let mut of_class = module.offers.makers.iter().filter(|it| it.class.is_some() && class(it) == class(maker));
+        let list = maker.handlers.list.or_else(|| of_class.find_map(|it| it.handlers.list))?;
+        let (symbol, around) = (maker.symbol_of(module, call), Some(maker.function));
+        Some(Self { list, symbol, around, waits: maker.waits })
     }
 
     /// That of the SDK's second version: `Server("x", on_list_tools=listed, on_call_tool=called)`, anywhere in the file.
     fn constructed(module: &Module<'a>, body: &'a [Stmt]) -> Option<Self> {
         let (list, call) = given_handlers(module, body)?;
-        Some(Self { list, symbol: format!("on_call_tool:{}", call.name), around: None })
+        Some(Self { list, symbol: format!("on_call_tool:{}", call.name), around: None, waits: false })
     }
 
     fn of_file(module: &Module<'a>) -> Option<Self> {
         let with = |word| module.functions().into_iter().find(|it| has_server_decorator(module, it, SERVER, &[word]));
         let (list, call) = (with("list_tools")?, with("call_tool")?);
-        Some(Self { list, symbol: format!("call_tool:{}", call.name), around: None })
+        Some(Self { list, symbol: format!("call_tool:{}", call.name), around: None, waits: false })
     }
 
     /// The tools that it lists as literal `Tool(…)`: in its `@server.list_tools()`, else around that, else anywhere in the file and its
@@ -64,10 +69,12 @@ impl<'a> LowLevel<'a> {
         let places = [Some(&*self.list.body), self.around.map(|around| &*around.body)];
         let near =
             places.into_iter().flatten().map(|place| tools_within(module, place)).find(|calls| !calls.is_empty());
-        if near.is_none() && module.servers.listing.handler.is_none() {
+        // Those from elsewhere are of the first server that lists such.
+        let is_first = module.servers.listing.handler.is_none();
+        if near.is_none() && !self.waits && is_first {
             module.servers.listing.handler = Some(self.symbol.clone());
         }
-        let calls = near.unwrap_or_else(|| tools_within(module, body));
+        let calls = near.or_else(|| is_first.then(|| tools_within(module, body))).unwrap_or_default();
         let tools: Vec<Option<Function>> = calls.iter().map(|made| tool(module, &self.symbol, made)).collect();
         let is_unread = tools.is_empty() || tools.iter().any(Option::is_none);
         if is_unread {

@@ -34,6 +34,10 @@ const RUNS: [&str; 14] = [
     "invoke",
 ];
 
+/// Those of them where the worker ends a function, or has a coroutine wait (`frameworks/runs.py`).
+const ENDS: [&str; 7] =
+    ["run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async", "serve"];
+
 /// Functions that run what another one has made, or a coroutine.
 const LOOPS: [&str; 2] = ["asyncio.run", "anyio.run"];
 
@@ -128,7 +132,9 @@ pub(super) fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) 
         let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
         return (!is_made).then_some(OF_CLASS);
     }
-    required.retain(|parameter| !parameter.annotation().is_some_and(accepts_none));
+    // The worker tells by the name of a server's class (`frameworks/inner.py`), which this must not go beyond.
+    let is_of_server = |name: &str| maker.marked().any(|tool| is_decorated_by(tool, name));
+    required.retain(|it| is_of_server(&it.parameter.name) || !it.annotation().is_some_and(accepts_none));
     match &required[..] {
         [] => None,
         [server] if maker.marked().all(|tool| is_decorated_by(tool, &server.parameter.name)) => {
@@ -221,36 +227,73 @@ fn is_click_program(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     decorators.clone().any(is_command) && decorators.all(is_optional)
 }
 
-/// Whether a command runs a server, which it does not return from: `main`, `serve`.
+/// Whether a function runs a server, which it does not return from: `main`, `serve`. Others may have methods of these names, too, so
+/// that only what is a server, or is called so, counts.
 pub(in crate::discovery::python) fn runs_a_server<'a>(
     module: &Module<'a>,
     makers: &[Maker<'a>],
     function: &StmtFunctionDef,
 ) -> bool {
-    let mut search = ServerRuns { own: Own::of(module, function), makers, found: false };
+    let mut servers = ServerNames::within(module, &function.body);
+    servers.retain(|_, made| is_server_made(module, makers, made));
+    let parameters = function.parameters.iter_non_variadic_params().map(|it| it.parameter.name.as_str()).collect();
+    let depth = Depth::default();
+    let mut search = ServerRuns { module, makers, servers, parameters, depth, found: false };
     search.visit_body(&function.body);
     search.found
 }
 
+/// `FastMCP(…)`, `create_server(…)`, or a call of a function that makes tools.
+fn is_server_made(module: &Module<'_>, makers: &[Maker<'_>], made: &ExprCall) -> bool {
+    match function_named(module, &made.func) {
+        Some(function) => {
+            makers.iter().any(|maker| std::ptr::eq(maker.function, function)) || is_called_a_server(&function.name)
+        }
+        None => makes_server(module, &made.func),
+    }
+}
+
 struct ServerRuns<'s, 'm, 'a> {
-    own: Own<'m, 'a>,
+    module: &'m Module<'a>,
     makers: &'s [Maker<'a>],
+    /// The names of servers that the function makes, and the calls that do.
+    servers: HashMap<&'m str, &'m ExprCall>,
+    parameters: HashSet<&'m str>,
+    depth: Depth,
     found: bool,
+}
+
+impl ServerRuns<'_, '_, '_> {
+    fn is_run(&self, call: &ExprCall) -> bool {
+        let is_maker =
+            |name: &str| self.makers.iter().any(|maker| maker.class.is_none() && *maker.function.name == *name);
+        if name_of(&call.func).is_some_and(is_maker)
+            || self.module.outside_name(&call.func).is_some_and(|full| full == "uvicorn.run")
+        {
+            return true;
+        }
+        let Some(method) = call.func.as_attribute_expr().filter(|method| ENDS.contains(&method.attr.as_str())) else {
+            return false;
+        };
+        if let Some(made) = method.value.as_call_expr() {
+            return is_server_made(self.module, self.makers, made);
+        }
+        // `server.run("restart")` is a command for another one.
+        let is_plain = call.arguments.args.is_empty();
+        match name_of(&method.value) {
+            Some(name) if self.parameters.contains(name) => false,
+            Some(name) => self.servers.contains_key(name) || is_plain && is_called_a_server(name),
+            None => is_plain && is_server(self.module, &method.value),
+        }
+    }
 }
 
 impl<'e> Visitor<'e> for ServerRuns<'_, '_, '_> {
     fn visit_expr(&mut self, expression: &'e Expr) {
-        if let Expr::Call(call) = expression {
-            let is_maker =
-                |name: &str| self.makers.iter().any(|maker| maker.class.is_none() && *maker.function.name == *name);
-            let method = call.func.as_attribute_expr().filter(|method| RUNS.contains(&method.attr.as_str()));
-            let method = method.filter(|method| method.attr.starts_with("run") || method.attr.starts_with("serve"));
-            let is_called_so = method.and_then(|method| name_of(&method.value)).is_some_and(is_called_a_server);
-            self.found |= is_called_so || self.own.runs_server(call) || name_of(&call.func).is_some_and(is_maker);
-        }
-        if self.own.depth.enter() {
+        self.found |= expression.as_call_expr().is_some_and(|call| self.is_run(call));
+        if self.depth.enter() {
             visitor::walk_expr(self, expression);
-            self.own.depth.leave();
+            self.depth.leave();
         }
     }
 }
@@ -259,7 +302,7 @@ impl<'e> Visitor<'e> for ServerRuns<'_, '_, '_> {
 struct Own<'m, 'a> {
     module: &'m Module<'a>,
     /// The names of servers that it makes.
-    servers: HashSet<&'m str>,
+    servers: HashMap<&'m str, &'m ExprCall>,
     /// Whether it waits where it runs a server. One that does not ends there, so that `with` or `finally` around it would be over.
     is_async: bool,
     runs: bool,
@@ -269,7 +312,7 @@ struct Own<'m, 'a> {
 
 impl<'m, 'a> Own<'m, 'a> {
     fn of(module: &'m Module<'a>, function: &'m StmtFunctionDef) -> Self {
-        let servers = Made::within(module, &function.body);
+        let servers = ServerNames::within(module, &function.body);
         let is_async = function.is_async;
         let mut own = Self { module, servers, is_async, runs: false, yields: false, depth: Depth::default() };
         own.statements(&function.body);
@@ -319,19 +362,31 @@ impl<'m, 'a> Own<'m, 'a> {
         if self.module.outside_name(&call.func).is_some_and(|full| full == "uvicorn.run") {
             return true;
         }
-        let Some(method) = call.func.as_attribute_expr().filter(|method| RUNS.contains(&method.attr.as_str())) else {
+        let Some(method) = call.func.as_attribute_expr().filter(|method| ENDS.contains(&method.attr.as_str())) else {
             return false;
         };
         let is_made = method.value.as_call_expr().is_some_and(|made| makes_server(self.module, &made.func));
         is_made
-            || name_of(&method.value).is_some_and(|name| self.servers.contains(name))
+            || name_of(&method.value).is_some_and(|name| self.servers.contains_key(name))
             || is_server(self.module, &method.value)
+    }
+
+    /// `mcp.run`
+    fn is_run_method(&self, given: &Expr) -> bool {
+        let method = given.as_attribute_expr().filter(|method| ENDS.contains(&method.attr.as_str()));
+        method
+            .and_then(|method| name_of(&method.value))
+            .is_some_and(|name| self.servers.contains_key(name) || is_called_a_server(name))
     }
 
     /// `asyncio.run(serve(path))`, `anyio.run(serve)`: of a function, not a method of anything.
     fn runs_function(&self, call: &ExprCall) -> bool {
         let of = call.arguments.args.first().filter(|_| is_loop(self.module, call));
-        of.is_some_and(|of| of.is_name_expr() || of.as_call_expr().is_some_and(|call| self.is_function(&call.func)))
+        of.is_some_and(|of| {
+            of.is_name_expr()
+                || self.is_run_method(of)
+                || of.as_call_expr().is_some_and(|call| self.is_function(&call.func))
+        })
     }
 
     fn is_function(&self, called: &Expr) -> bool {
@@ -347,26 +402,26 @@ fn lets_through(attempt: &StmtTry) -> bool {
     attempt.finalbody.is_empty() && attempt.handlers.iter().all(is_limited)
 }
 
-/// The names that statements give to servers.
-struct Made<'m, 'a> {
+/// The names that statements give to servers, and the calls that make those.
+struct ServerNames<'m, 'a> {
     module: &'m Module<'a>,
-    names: HashSet<&'m str>,
+    names: HashMap<&'m str, &'m ExprCall>,
 }
 
-impl<'m, 'a> Made<'m, 'a> {
-    fn within(module: &'m Module<'a>, body: &'m [Stmt]) -> HashSet<&'m str> {
-        let mut made = Self { module, names: HashSet::new() };
+impl<'m, 'a> ServerNames<'m, 'a> {
+    fn within(module: &'m Module<'a>, body: &'m [Stmt]) -> HashMap<&'m str, &'m ExprCall> {
+        let mut made = Self { module, names: HashMap::new() };
         made.visit_body(body);
         made.names
     }
 }
 
-impl<'m> StatementVisitor<'m> for Made<'m, '_> {
+impl<'m> StatementVisitor<'m> for ServerNames<'m, '_> {
     fn visit_stmt(&mut self, statement: &'m Stmt) {
         if let Some(assign) = statement.as_assign_stmt()
-            && assign.value.as_call_expr().is_some_and(|call| makes_server(self.module, &call.func))
+            && let Some(made) = assign.value.as_call_expr().filter(|call| makes_server(self.module, &call.func))
         {
-            self.names.extend(assign.targets.iter().filter_map(name_of));
+            self.names.extend(assign.targets.iter().filter_map(name_of).map(|name| (name, made)));
         }
         if !statement.is_function_def_stmt() && !statement.is_class_def_stmt() {
             statement_visitor::walk_stmt(self, statement);
@@ -402,7 +457,7 @@ fn makes_server(module: &Module<'_>, called: &Expr) -> bool {
         || full.is_some_and(|full| is_other(&full) || is_called_a_server(&full))
 }
 
-fn is_loop(module: &Module<'_>, call: &ExprCall) -> bool {
+pub(super) fn is_loop(module: &Module<'_>, call: &ExprCall) -> bool {
     module.outside_name(&call.func).is_some_and(|full| LOOPS.contains(&full.as_str()))
 }
 
@@ -425,6 +480,9 @@ impl<'a> Visitor<'a> for Own<'_, '_> {
                 None => word_of(self.module, &call.func),
             };
             let waits_there = self.is_async && self.runs_server(call);
+            // `loop.run_in_executor(None, mcp.run)`
+            self.runs |=
+                !is_loop(self.module, call) && call.arguments.args.iter().any(|given| self.is_run_method(given));
             self.runs |= !waits_there && word.is_some_and(|word| RUNS.contains(&word.as_str()));
         }
         self.yields |= matches!(expression, Expr::Yield(_) | Expr::YieldFrom(_));

@@ -25,6 +25,7 @@ pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Re
     let mut search = Registered {
         module,
         local: Vec::new(),
+        within: HashSet::new(),
         imports: Vec::new(),
         known: HashSet::new(),
         depth: Depth::default(),
@@ -43,6 +44,8 @@ pub(super) struct Registered<'m, 'a> {
     module: &'m Module<'a>,
     /// The names of the functions around what is visited that mean something else in them.
     local: Vec<HashSet<&'a str>>,
+    /// Where calls begin that are called or decorate: what they are given is a name or a description.
+    within: HashSet<usize>,
     /// What these functions import, by name.
     imports: Vec<HashMap<&'a str, String>>,
     /// Names of tools that are made by a framework's class, and of those that loops over literal lists have.
@@ -64,7 +67,7 @@ impl<'a> Registered<'_, 'a> {
         let made = by.and_then(|by| Some((function_in(self.module, call)?, read_offer(self.module, by))));
         let is_of_server = || {
             let full = self.module.outside_name(&call.func);
-            registering(call).is_some_and(|by| self.is_by_server(by))
+            registering(call).is_some_and(|by| is_by_server(self.module, by))
                 || full.is_some_and(|full| ["fastmcp", "mcp"].contains(&package(&full)))
         };
         self.gives |= made.is_some() && is_of_server();
@@ -72,32 +75,15 @@ impl<'a> Registered<'_, 'a> {
         self.found.extend(listed.chain(made).filter(|(function, _)| is_of_file(function)));
     }
 
-    /// Whether what registers is a server: made by its class, or called so. Others may have methods of these names, too.
-    fn is_by_server(&self, by: &ExprCall) -> bool {
-        let Some(holder) = by.func.as_attribute_expr().map(|method| &*method.value) else { return false };
-        let name = name_of(holder).or_else(|| holder.as_attribute_expr().map(|it| it.attr.as_str()));
-        let is_called_so = name.is_some_and(|name| {
-            let name = name.to_lowercase();
-            ["mcp", "server"].iter().any(|part| name.contains(part)) || name == "app"
-        });
-        match self.module.resolve(holder) {
-            Named::Value { value: Expr::Call(call), .. } if !self.module.is_class(&call.func) => {
-                is_called_so || word_of(self.module, &call.func).is_some_and(|class| SERVERS.contains(&class.as_str()))
-            }
-            Named::Value { .. } | Named::Class(_) => false,
-            Named::Outside(_) | Named::Nothing => is_called_so,
-        }
-    }
-
     /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
     fn of_other_file(&mut self, call: &'a ExprCall) {
         for one in listed_tools(self.module, call) {
             self.give(one, &Offer::default(), None);
         }
-        let Some(by) = registering(call).filter(|by| self.is_by_server(by)) else { return };
+        let Some(by) = registering(call).filter(|by| is_by_server(self.module, by)) else { return };
         let named = FUNCTION.iter().find_map(|name| keyword(call, name));
         let Some(value) = named.or(call.arguments.args.first()) else { return };
-        if !self.is_read(value) {
+        if !self.within.contains(&call.arguments.range.start().to_usize()) && !self.is_read(value) {
             self.unread.push((call, value));
         }
         match value.as_call_expr().filter(|made| is_class(self.module, &made.func)) {
@@ -182,7 +168,7 @@ impl<'a> Registered<'_, 'a> {
         };
         self.known.insert(name);
         if let Some(by) = calls_with(name, &each.body) {
-            if self.is_by_server(by) {
+            if is_by_server(self.module, by) {
                 for item in items {
                     self.give(item, &read_offer(self.module, by), None);
                 }
@@ -206,6 +192,8 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
             self.give_made(made, Some(bound));
         }
         let Stmt::FunctionDef(function) = statement else { return visitor::walk_stmt(self, statement) };
+        let decorators = function.decorator_list.iter().filter_map(|decorator| decorator.expression.as_call_expr());
+        self.within.extend(decorators.map(|call| call.arguments.range.start().to_usize()));
         let (names, imports) = names_in(function);
         self.local.push(names);
         self.imports.push(imports);
@@ -216,6 +204,7 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
 
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::Call(call) = expression {
+            self.within.extend(call.func.as_call_expr().map(|inner| inner.arguments.range.start().to_usize()));
             self.of_other_file(call);
             if !self.local.is_empty() {
                 self.in_function(call);
@@ -225,6 +214,23 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
             visitor::walk_expr(self, expression);
             self.depth.leave();
         }
+    }
+}
+
+/// Whether what registers is a server: made by its class, or called so. Others may have methods of these names, too.
+pub(super) fn is_by_server(module: &Module<'_>, by: &ExprCall) -> bool {
+    let Some(holder) = by.func.as_attribute_expr().map(|method| &*method.value) else { return false };
+    let name = name_of(holder).or_else(|| holder.as_attribute_expr().map(|it| it.attr.as_str()));
+    let is_called_so = name.is_some_and(|name| {
+        let name = name.to_lowercase();
+        ["mcp", "server"].iter().any(|part| name.contains(part)) || name == "app"
+    });
+    match module.resolve(holder) {
+        Named::Value { value: Expr::Call(call), .. } if !module.is_class(&call.func) => {
+            is_called_so || word_of(module, &call.func).is_some_and(|class| SERVERS.contains(&class.as_str()))
+        }
+        Named::Value { .. } | Named::Class(_) => false,
+        Named::Outside(_) | Named::Nothing => is_called_so,
     }
 }
 

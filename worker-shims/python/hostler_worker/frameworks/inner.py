@@ -4,7 +4,9 @@ once, by the first call that needs one of its tools, unless the file has called 
 import gc
 import threading
 from types import FunctionType, MethodType
+from weakref import ref
 
+from ..convert import annotations_of
 from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
 from ..state import state
 from .behind import package_of, unwrapped, within
@@ -13,9 +15,9 @@ from .injected import given_to
 from .runs import Making
 
 _MCP = ("fastmcp", "mcp")
-_results = {}  # by module and maker that has ended: what it made and what it was given, which live as long as the worker
-_functions = {}  # by module and maker: its functions by their code, as they were for the first of its tools. Another maker may call it again
-_failed = {}  # by their ids, functions that a maker made before it failed, and instances that their methods were bound to
+_results = {}  # by module and what was called, the maker or the way to it: what it made and was given, which lives as long as the worker
+_functions = {}  # by module, maker and perhaps method: its functions, as they were for the first of its tools. Another maker may call it again
+_failed = []  # weak references to functions and bound methods that a maker made before it failed
 _making = threading.RLock()
 
 
@@ -76,6 +78,8 @@ def _found(module, maker, line, name, host, way):
         gc.collect()  # without those of earlier makings that nothing holds
         _functions[key] = {code: made_of(code) for code in codes}
     functions = _functions[key][code]
+    if made_of is _bound and len(functions) > 1:
+        functions = _of_servers(code, [*_results.get(by, ()), *module.__dict__.values(), *host.__dict__.values()]) or functions
     if len(functions) != 1:
         raise RuntimeError(_why_not_one(maker, tool or name, len(functions), way))
     own = module.__name__, state.module_name
@@ -113,17 +117,24 @@ def _codes_within(code):
 
 
 def _functions_of(code):
-    return [one for one in gc.get_referrers(code) if type(one) is FunctionType and one.__code__ is code and id(one) not in _failed]
+    return [one for one in gc.get_referrers(code) if type(one) is FunctionType and one.__code__ is code and not _has_failed(one)]
 
 
 def _bound(function):
     """The bound methods of a function that exist, one for each instance."""
     found = (one for one in gc.get_referrers(function) if type(one) is MethodType and one.__func__ is function)
-    return list({id(one.__self__): one for one in found if id(one.__self__) not in _failed}.values())
+    return list({id(one.__self__): one for one in found if not _has_failed(one)}.values())
 
 
-def _identity(made):
-    return made.__self__ if type(made) is MethodType else made
+def _of_servers(function, values):
+    """The one of several bound methods that a server has."""
+    servers = {id(one): one for one in values if package_of(type(one)) in _MCP}
+    found = (within(server, [unwrapped(function).__code__]) for server in servers.values())
+    return list({id(one): one for one in found if type(one) is MethodType}.values())
+
+
+def _has_failed(made):
+    return any(failed() is made for failed in _failed)
 
 
 def _within_reach(results, own):
@@ -188,7 +199,7 @@ def _made_tools(make, found):
     try:
         making.run(make)
     except BaseException:
-        _failed.update((id(one), one) for one in map(_identity, found()))
+        _failed.extend(map(ref, found()))
         raise
     return making.kept
 
@@ -202,14 +213,14 @@ def _required(module, function):
         return []
     from .mcp import server_of
 
-    return [None if _accepts_none(inner.__annotations__.get(name)) else server_of(module) or _Server() for name in names]
+    hints = annotations_of(inner)
+    return [None if _accepts_none(hints.get(name)) else server_of(module) or _Server() for name in names]
 
 
 def _accepts_none(hint):
-    """`Path | None`, also as a text."""
-    if isinstance(hint, str):
-        return "None" in hint or "Optional" in hint
-    return type(None) in getattr(hint, "__args__", ())
+    """`Path | None`, also as a text; not `FastMCP | None`."""
+    text = hint if isinstance(hint, str) else repr(hint)
+    return ("None" in text or "Optional" in text) and "MCP" not in text and "Server" not in text
 
 
 class _Server:

@@ -3,14 +3,16 @@ without an end, so that what it has opened around the server stays open."""
 
 import asyncio
 import sys
+from _thread import get_ident
 from contextvars import ContextVar
 from types import CoroutineType
 
 from .calling import is_coroutine_function, run_on_loop
 
 _SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"),
-            ("mcp.server.lowlevel", "Server"))
-_RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async")
+            ("mcp.server.lowlevel", "Server"), ("uvicorn", "Server"))
+# What reading a file takes for the end of a function (`frameworks/obstacles.rs`).
+_RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async", "serve")
 _STREAMS = "mcp.server.stdio", "stdio_server"
 _LOOPS = ("asyncio", "anyio")
 _now = ContextVar("hostler_making", default=None)  # the making that code works for, also in the tasks that it starts
@@ -25,7 +27,9 @@ class Making:
 
     def __init__(self):
         self.kept = []  # what it made and was given, which lives as long as the worker
-        self._task = self._parked = None
+        self._parked = None
+        self._thread = get_ident()
+        self._is_over = False
 
     def run(self, make):
         """Calls `make` with this, until it has ended or would run a server."""
@@ -37,6 +41,11 @@ class Making:
             pass
         finally:
             _now.reset(token)
+            self._is_over = True
+
+    def drives_loops(self):
+        """Whether a loop that begins now is one of what makes tools: threads and tasks that it has started begin their own."""
+        return not self._is_over and get_ident() == self._thread and _is_free()
 
     def finish(self, value):
         """What a function gives, or the coroutine that it returns, on the loop where the tools will run. One that comes to where it would
@@ -52,25 +61,29 @@ class Making:
 
     async def _until_parked(self, coroutine):
         self._parked = asyncio.get_running_loop().create_future()
-        self._task = asyncio.ensure_future(_outcome(coroutine))
+        task = asyncio.ensure_future(_outcome(coroutine))
         try:
-            await asyncio.wait((self._task, self._parked), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, self._parked), return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
-            self._task.cancel()
+            task.cancel()
             raise
-        if self._task.done():
-            return (False, *self._task.result())
-        self.kept.append(self._task)
+        if task.done():
+            self._parked = None
+            return (False, *task.result())
+        self.kept.append(task)
+        task.add_done_callback(_tell)
+        _cancel_at_exit(task)
         return True, None, None
 
     async def park(self, server=None):
         """Instead of running a server in a coroutine."""
         self.kept.append(server)
-        if self._parked is None:
+        loop = asyncio.get_running_loop()
+        if self._parked is None or self._parked.get_loop() is not loop:
             raise _Runs  # on a loop of the file's own
         if not self._parked.done():
             self._parked.set_result(None)
-        await asyncio.get_running_loop().create_future()
+        await loop.create_future()
 
 
 async def _outcome(coroutine):
@@ -83,6 +96,30 @@ async def _outcome(coroutine):
         return None, error
 
 
+def _tell(task):
+    """A coroutine that should wait has failed: what it had opened is closed."""
+    error = None if task.cancelled() else task.result()[1]
+    if error is not None:
+        import traceback
+
+        print("what made the tools has failed meanwhile:", file=sys.stderr)
+        traceback.print_exception(type(error), error, error.__traceback__)
+
+
+def _cancel_at_exit(task):
+    """What a coroutine has opened is closed when the worker ends, if that takes no longer than a moment."""
+    import atexit
+
+    loop = task.get_loop()
+
+    def cancel():
+        if not (task.done() or loop.is_running() or loop.is_closed()):
+            task.cancel()
+            loop.run_until_complete(asyncio.wait((task,), timeout=1))
+
+    atexit.register(cancel)
+
+
 def _stop_at_runs():
     """From now on, a server that is run while tools are made is kept instead: its function ends there, or waits there without an end."""
     _import_servers()
@@ -90,16 +127,13 @@ def _stop_at_runs():
         kind = getattr(sys.modules.get(place), name, None)
         for method in _RUNS if kind is not None else ():
             _replace(kind, method, _stopping)
-    for place in _LOOPS:
+    for place, name, by in (*((place, "run", _finishing) for place in _LOOPS), ("uvicorn", "run", _stopping), (*_STREAMS, _parking)):
         if place in sys.modules:
-            _replace(sys.modules[place], "run", _finishing)
-    place, name = _STREAMS
-    if place in sys.modules:
-        opened = getattr(sys.modules[place], name)
-        _replace(sys.modules[place], name, _parking)
-        for module in list(sys.modules.values()):  # those that have imported the name
-            if getattr(module, "__dict__", {}).get(name) is opened:
-                setattr(module, name, getattr(sys.modules[place], name))
+            own = getattr(sys.modules[place], name)
+            _replace(sys.modules[place], name, by)
+            for module in list(sys.modules.values()):  # those that have imported the name
+                if getattr(module, "__dict__", {}).get(name) is own:
+                    setattr(module, name, getattr(sys.modules[place], name))
 
 
 def _replace(owner, name, by):
@@ -114,12 +148,12 @@ def _import_servers():
     """Where nothing has imported a server yet, the function that makes tools may do so itself."""
     from importlib import import_module
 
-    if not any(place in sys.modules for place, _ in _SERVERS):
-        for place, _ in _SERVERS:
-            try:
-                import_module(place)
-            except ImportError:
-                pass
+    places = [place for place, _ in _SERVERS if place != "uvicorn"]
+    for place in ["uvicorn"] if any(place in sys.modules for place in places) else [*places, "uvicorn"]:
+        try:
+            import_module(place)
+        except ImportError:
+            pass
 
 
 def _stopping(run):
@@ -138,7 +172,7 @@ def _stopping(run):
 
 
 def _parking(opened):
-    """`async with stdio_server() as (read, write)`: the worker's own input is none of a server's."""
+    """`async with stdio_server() as (read, write)`: a server must not read the worker's standard input."""
     def parking(*args, **kwargs):
         making = _now.get()
         return opened(*args, **kwargs) if making is None else _Parked(making)
@@ -161,7 +195,7 @@ def _finishing(run):
     """`asyncio.run(main())`, `anyio.run(main, …)`"""
     def finishing(main, *args, **kwargs):
         making = _now.get()
-        if making is None or not _is_free():
+        if making is None or not making.drives_loops():
             return run(main, *args, **kwargs)
         return making.finish(main(*args) if callable(main) else main)
 
