@@ -77,7 +77,7 @@ class Made(ShimTest):
 
         def call(name, arguments=None, line=None, **params):
             if line is None:
-                line = next(number for number, one in enumerate(lines, 1) if "def %s(" % name in one)
+                line = next(number for number, one in enumerate(lines, 1) if "def %s(" % name.lstrip(".") in one)
                 while lines[line - 2].lstrip().startswith("@"):
                     line -= 1
             return worker.call("made:%s:%d:%s" % (maker, line, name), arguments, **params)
@@ -131,6 +131,15 @@ class Made(ShimTest):
                                "    mcp.settings.port = 3\n", "register")
         self.assertEqual(call("two")["result"], 2)
         self.assertEqual(call("one")["result"], 1)
+
+    def test_a_method_that_a_class_gives_a_server(self):
+        text = self.SERVER + ("server = Server()\nclass App:\n    tries = 0\n    def __init__(self): self.kept = self.get\n    def setup(self):\n"
+                              "        App.tries += 1\n        server.tool(self.get)\n        if App.tries == 1: raise ValueError('not yet')\n"
+                              "        server.tool(self.other)\n    def get(self, a: int) -> int: return a + App.tries\n    def other(self): return 'x'\n")
+        _, call = self.serving(text, "App.setup")
+        self.assertIn("not yet", call(".get", {"a": 1})["error"]["message"])
+        self.assertEqual([call(".get", {"a": 1})["result"] for _ in range(2)], [3, 3], "it is tried again")
+        self.assertEqual(call(".other")["result"], "x")
 
     def test_a_method_of_a_class_is_called_with_an_instance(self):
         text = self.SERVER + ("class App:\n    def __init__(self, unit='m'):\n        self.server, self.unit = Server(), unit%s\n"

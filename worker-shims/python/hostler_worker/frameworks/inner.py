@@ -58,30 +58,11 @@ def _found(module, maker, line, name, host, way):
     from .mcp import current_of, lifespan_of
 
     name, _, tool = name.partition(":")
-    owner, _, method = maker.partition(".")
-    owner = _program(module.__dict__[owner])
-    if name.startswith("."):  # a method of the class, as it is bound to an instance
-        name = name[1:]
-        code = owner.__dict__.get(name)
-        codes, made_of = [code], _bound
-    else:
-        codes, made_of = list(_codes_within(unwrapped(getattr(owner, method) if method else owner).__code__)), _functions_of
-        code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
-    if code is None:
-        raise RuntimeError("`%s` is not what the file defines by that name" % maker)
-    key = module.__name__, maker, made_of is _bound and name
     by = (module.__name__, maker) if way is None else (host.__name__, way)
-    if key not in _functions:
-        if not any(made_of(code) for code in codes) and by not in _results:
-            make = _made_by(module, owner, method, lambda: any(map(made_of, codes))) if way is None else _called_by(host, way)
-            _results[by] = _made_tools(make, lambda: [one for code in codes for one in made_of(code)])
-        gc.collect()  # without those of earlier makings that nothing holds
-        _functions[key] = {code: made_of(code) for code in codes}
-    functions = _functions[key][code]
-    if made_of is _bound and len(functions) > 1:
-        functions = _of_servers(code, [*_results.get(by, ()), *module.__dict__.values(), *host.__dict__.values()]) or functions
+    find = _bound_method if name.startswith(".") else _inner_function
+    code, functions = find(module, maker, line, name, host, way, by)
     if len(functions) != 1:
-        raise RuntimeError(_why_not_one(maker, tool or name, len(functions), way))
+        raise RuntimeError(_why_not_one(maker, tool or name.lstrip("."), len(functions), way))
     own = module.__name__, state.module_name
     made = list(_within_reach(_results.get(by, ()), own))
     value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()), own)]
@@ -96,6 +77,45 @@ def _found(module, maker, line, name, host, way):
     else:
         call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
     return current_for(call, current_of(scope))
+
+
+def _inner_function(module, maker, line, name, host, way, by):
+    """The code of a function that the maker defines, and the functions of it that are made."""
+    owner, _, method = maker.partition(".")
+    owner = _program(module.__dict__[owner])
+    codes = list(_codes_within(unwrapped(getattr(owner, method) if method else owner).__code__))
+    code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
+    if code is None:
+        raise RuntimeError("`%s` is not what the file defines by that name" % maker)
+    key = module.__name__, maker
+    if key not in _functions:
+        found = lambda: [one for code in codes for one in _functions_of(code)]
+        if not found() and by not in _results:
+            _results[by] = _made_tools(_made_by(module, owner, method, found) if way is None else _called_by(host, way), found)
+        gc.collect()  # without those of earlier makings that nothing holds
+        _functions[key] = {code: _functions_of(code) for code in codes}
+    return code, _functions[key][code]
+
+
+def _bound_method(module, maker, line, name, host, way, by):
+    """The code of a method of the maker's class, and the bound methods of it that a server has, or that making tools has left."""
+    owner, _, method = maker.partition(".")
+    owner, name = module.__dict__[owner], name[1:]
+    function = owner.__dict__.get(name)
+    code = getattr(unwrapped(function), "__code__", None)
+    if code is None:
+        raise RuntimeError("`%s` is not what the file defines by that name" % maker)
+    key = module.__name__, maker, name
+    if key not in _functions:
+        earlier = _all_bound(function)
+        values = [*module.__dict__.values(), *host.__dict__.values()]
+        of_servers = lambda: _bound(function, [*values, *_within_reach(_results.get(by, ()), (module.__name__,))])
+        if not of_servers() and by not in _results:
+            make = _made_by(module, owner, method, of_servers) if way is None else _called_by(host, way)
+            _results[by] = _made_tools(make, lambda: _all_bound(function))
+        gc.collect()
+        _functions[key] = of_servers() or _since(function, earlier)
+    return code, _functions[key]
 
 
 def _why_not_one(maker, name, count, way):
@@ -120,17 +140,22 @@ def _functions_of(code):
     return [one for one in gc.get_referrers(code) if type(one) is FunctionType and one.__code__ is code and not _has_failed(one)]
 
 
-def _bound(function):
-    """The bound methods of a function that exist, one for each instance."""
-    found = (one for one in gc.get_referrers(function) if type(one) is MethodType and one.__func__ is function)
-    return list({id(one.__self__): one for one in found if not _has_failed(one)}.values())
-
-
-def _of_servers(function, values):
-    """The one of several bound methods that a server has."""
+def _bound(function, values):
+    """The bound methods of a function that servers among these have."""
     servers = {id(one): one for one in values if package_of(type(one)) in _MCP}
     found = (within(server, [unwrapped(function).__code__]) for server in servers.values())
-    return list({id(one): one for one in found if type(one) is MethodType}.values())
+    return list({id(one.__self__): one for one in found if type(one) is MethodType and not _has_failed(one)}.values())
+
+
+def _since(function, earlier):
+    """The bound methods of a function that were not there earlier, one for each instance; all where none is new."""
+    found = _all_bound(function)
+    new = [one for one in found if not any(one is other for other in earlier)] or found
+    return list({id(one.__self__): one for one in new}.values())
+
+
+def _all_bound(function):
+    return [one for one in gc.get_referrers(function) if type(one) is MethodType and one.__func__ is function and not _has_failed(one)]
 
 
 def _has_failed(made):
@@ -219,7 +244,7 @@ def _required(module, function):
 
 def _accepts_none(hint):
     """`Path | None`, also as a text; not `FastMCP | None`."""
-    text = hint if isinstance(hint, str) else repr(hint)
+    text = hint if isinstance(hint, str) else "" if hint is None else repr(hint)
     return ("None" in text or "Optional" in text) and "MCP" not in text and "Server" not in text
 
 

@@ -165,10 +165,19 @@ def _stopping(run):
             return run(server, *args, **kwargs)
         if is_async:
             return making.park(server)
-        making.kept.append(server)
+        making.kept += [server, *_locals_above()]
         raise _Runs
 
     return stopping
+
+
+def _locals_above():
+    """What the functions have that end now, as they would while they run the server."""
+    frame, found = sys._getframe(2), []
+    while frame is not None and frame.f_code is not Making.run.__code__:
+        found.append(list(frame.f_locals.values()))
+        frame = frame.f_back
+    return found
 
 
 def _parking(opened):
