@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use super::beside::Folders;
+use super::packages::{DEEPEST_PACKAGE, above_own_package, is_neighbour};
 use super::python::is_of_package;
 use super::reached::KnownCalls;
 use super::several::{INNER_TOOLS, NO_TOOLS, Servers};
 use super::{Kind, ToolFile, read_file};
 use crate::config::section::is_typo_of;
-use crate::pep723::{is_identifier, is_well_known, modules_of, package_of};
+use crate::pep723::{is_well_known, modules_of, package_of};
 
 /// Removes helpers from the list and adds them to the files that they belong to.
 pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
@@ -339,45 +340,6 @@ fn add<'a>(found: &mut Vec<PathBuf>, folder: &Path, parts: impl Iterator<Item = 
         within = inside;
     }
 }
-
-/// The package that a file is part of: the names of the folders around it, as far up as they have an `__init__.py`. The worker finds
-/// the file's neighbours by it, too.
-pub fn own_package(path: &Path) -> Option<String> {
-    let folders =
-        path.ancestors().skip(1).take(DEEPEST_PACKAGE).take_while(|folder| folder.join("__init__.py").is_file());
-    let mut names: Vec<&str> =
-        folders.map_while(|folder| folder.file_name()?.to_str().filter(|it| is_identifier(it))).collect();
-    names.reverse();
-    (!names.is_empty()).then(|| names.join("."))
-}
-
-/// The folder above the package that a file is part of and imports from: one around it has the name that the import begins with, and the
-/// module after that. It needs no `__init__.py`, as Python needs none.
-pub fn above_own_package<'p>(path: &'p Path, import: &str) -> Option<&'p Path> {
-    let mut parts = import.split('.');
-    let (top, module) = (parts.next()?, parts.next()?);
-    let around = path.ancestors().skip(1).take(DEEPEST_PACKAGE).enumerate();
-    let mut named = around.filter(|(_, folder)| folder.file_name().is_some_and(|name| name == top));
-    named.find_map(|(depth, folder)| {
-        let has = || folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir();
-        let is_package = || path.ancestors().skip(1).take(depth + 1).all(|folder| folder.join("__init__.py").is_file());
-        // A folder that happens to be called like a package is none of it: `mcp/server.py` with `from mcp.server import …`.
-        let is_own = || depth < DEEPEST_NAMESPACE && !is_well_known(top) || is_package();
-        (has() && is_own()).then(|| folder.parent())?
-    })
-}
-
-/// Whether a top-level module is that of the file's own package, or lies in one of the folders it imports from.
-pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], module: &str) -> bool {
-    let mut folders = folders.iter().map(AsRef::as_ref);
-    own_package.and_then(|own| own.split('.').next()) == Some(module)
-        || folders.any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
-}
-
-/// Folders further up are not looked at.
-const DEEPEST_PACKAGE: usize = 16;
-/// The same for folders without an `__init__.py`.
-const DEEPEST_NAMESPACE: usize = 4;
 
 /// The module that a requirement most likely installs.
 fn module_of(requirement: &str) -> String {

@@ -12,6 +12,7 @@ mod imports;
 mod json_schema;
 mod modules;
 mod needs;
+mod packages;
 mod programs;
 mod python;
 mod reached;
@@ -39,11 +40,9 @@ pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use given::Given;
 pub use hints::ToolHints;
-pub use imports::{
-    above_own_package, did_you_mean, is_behind_the_scenes, is_neighbour, is_standard, look_beside, neighbours_of,
-    own_package,
-};
+pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, look_beside, neighbours_of};
 pub use json_schema::JsonSchema;
+pub use packages::{above_own_package, is_neighbour, own_package};
 pub use programs::{Attached, Group, Program};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;

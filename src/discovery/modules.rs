@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::imports::above_own_package;
+use super::packages::above_own_package;
 
 /// Some files, with what each imports, dotted. The first is the tool file.
 pub(super) struct Modules<'f> {

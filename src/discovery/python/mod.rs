@@ -296,7 +296,7 @@ fn warn_of_unread(module: &mut Module<'_>, source: &str) {
         let given = source.get(value.range().to_std_range()).unwrap_or_default();
         let given = given.lines().next().unwrap_or_default();
         let what =
-            format!("the server is given `{given}`, which reading the file does not tell, and that is not served");
+            format!("the server is given `{given}`, which cannot be resolved by reading the file, so it is not served");
         let fix =
             "give it functions by name, `mcp.tool()(search)`, or in a loop over a list of them that is written there";
         module.warn(module.lines.of_node(call), INNER_TOOLS, what, fix);

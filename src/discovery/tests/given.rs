@@ -126,7 +126,7 @@ fn what_cannot_be_told_of_what_a_server_is_given_is_reported() {
         let files = [(files[0].0, files[0].1.as_str())];
         assert_eq!(several::served(&files), ["server.own own"], "{calls}");
         let expected = format!(
-            "server inner-tools: the server is given `{given}`, which reading the file does not tell, and that is not served"
+            "server inner-tools: the server is given `{given}`, which cannot be resolved by reading the file, so it is not served"
         );
         assert_eq!(reported(&files), [expected]);
     }

@@ -131,7 +131,7 @@ fn a_server_has_no_other_tools_than_it_is_given() {
     assert!(served(&[("s.py", &text)]).is_empty());
     assert_eq!(
         reported(&[("s.py", &text)]),
-        ["s inner-tools: the server is given `one`, which reading the file does not tell, and that is not served"]
+        ["s inner-tools: the server is given `one`, which cannot be resolved by reading the file, so it is not served"]
     );
 }
 

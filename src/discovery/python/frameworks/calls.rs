@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
 
-use super::obstacles::{is_callable, is_loop};
+use super::obstacles::is_callable;
+use super::runs::is_loop;
 use crate::discovery::is_standard;
 use crate::discovery::modules::join;
 use crate::discovery::python::module::{Binding, Module, Named, name_of};

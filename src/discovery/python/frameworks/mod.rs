@@ -15,6 +15,7 @@ mod inner;
 mod low_level;
 mod obstacles;
 mod registered;
+mod runs;
 mod servers;
 mod single;
 
@@ -34,7 +35,7 @@ pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
 pub(super) use low_level::{LowLevel, listed_tools as listed_low_level_tools, low_level_tools};
 use obstacles::required_by;
-pub(super) use obstacles::runs_a_server;
+pub(super) use runs::runs_a_server;
 pub(super) use servers::servers_of;
 
 use super::literals::{keyword, literal};
