@@ -42,16 +42,16 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
         wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error) + &place()),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
-        wire_code::NO_FUNCTION if is_conditional(error) => (Code::ToolNotFound, format!("{tool} is not there: {text}")),
+        wire_code::NO_FUNCTION if is_defined(error) => (Code::ToolNotFound, format!("{tool} is missing: {text}")),
         wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is no longer in its file: {text}")),
         _ => (Code::ToolError, format!("{text}{}", place())),
     };
     Fault::new(code, message).with(details)
 }
 
-/// Whether the function is in its file, under a condition that did not hold.
-fn is_conditional(error: &WireError) -> bool {
-    error.data.as_ref().is_some_and(|data| data.get("conditional").is_some())
+/// Whether the function is in its file, and does not exist after that has run.
+fn is_defined(error: &WireError) -> bool {
+    error.data.as_ref().is_some_and(|data| data.get("missing").is_some())
 }
 
 /// Why a question to the client has no answer, where the tool did not catch that.

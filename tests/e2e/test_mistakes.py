@@ -168,7 +168,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(MCPError) as raised:
                 await hostler.call("hostile_forgotten")
             self.assertEqual(raised.exception.error.data["code"], "TOOL_NOT_FOUND")
-            self.assertIn("hostile.forgotten is no longer in its file", raised.exception.error.message)
+            self.assertIn("hostile.forgotten is missing: line 180 defines it", raised.exception.error.message)
 
     async def test_a_secret_that_cannot_be_had(self):
         sources = {

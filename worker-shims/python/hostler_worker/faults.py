@@ -34,7 +34,7 @@ def _scalar(value):
 def no_function(id, name, functions):
     line = _defined_at(name)
     if line is not None:
-        return reply(id, -32601, "line %d defines it under a condition that did not hold" % line, {"conditional": True})
+        return reply(id, -32601, "line %d defines it, but it does not exist after the file has run; check the conditions around it" % line, {"missing": True})
     have = ", ".join(functions) or "none (a tool is a top-level def without a leading underscore)"
     return reply(id, -32601, "no function %s in this tool file; it has: %s" % (_shown(name), have))
 
