@@ -247,6 +247,11 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
     /// server, or have no functions and import the file that does.
     fn that_host(&mut self, files: &[ToolFile], stand_alone: &HashSet<PathBuf>) -> HashMap<PathBuf, Vec<PathBuf>> {
         let imported = self.imported_by(files);
+        // Those that no other file has tools for are the rule.
+        let mut known = files.iter().chain(self.serving.values());
+        if !known.any(|file| !stand_alone.contains(&file.path) && file.servers.offer_to_others()) {
+            return HashMap::new();
+        }
         let scanned: HashMap<&Path, &ToolFile> = files.iter().map(|file| (&*file.path, file)).collect();
         let (mut hosts, mut calls) = (HashMap::new(), KnownCalls::default());
         let might = |file: &&ToolFile| {
