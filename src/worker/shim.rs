@@ -51,6 +51,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/frameworks/others.py"),
     carried!("hostler_worker/frameworks/results.py"),
     carried!("hostler_worker/frameworks/runs.py"),
+    carried!("hostler_worker/frameworks/strands.py"),
     carried!("hostler_worker/host.py"),
     carried!("hostler_worker/interrupt.py"),
     carried!("hostler_worker/limits.py"),

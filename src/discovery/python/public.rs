@@ -6,8 +6,8 @@ use ruff_python_ast::{Expr, StmtFunctionDef};
 
 use super::entries::Entries;
 use super::frameworks::{
-    Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, arguments_in, arguments_of, groups_of,
-    methods,
+    Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in, arguments_of,
+    groups_of, methods,
 };
 use super::module::{Module, name_of};
 use super::roles::is_marked;
@@ -145,10 +145,12 @@ fn a_function<'a>(
     let arguments = match offer.command {
         Some(CommandKind::Click) => Some(arguments_of(module, function)),
         _ => match offer.arguments {
-            Arguments::Dictionary(declared) => Some(arguments_in(module, declared)),
+            Arguments::Dictionary(declared) | Arguments::Request(declared) => Some(arguments_in(module, declared)),
             Arguments::Parameters | Arguments::Class(_) => None,
         },
     };
+    let is_request = matches!(offer.arguments, Arguments::Request(_));
+    let symbol = symbol.or_else(|| is_request.then(|| format!("{TOOL_SPEC}{}", function.name)));
     let is_run = offer.command == Some(CommandKind::Run);
     let symbol = symbol.or_else(|| is_run.then(|| format!("typer.run:{}", function.name)));
     let is_of_typer = offer.command == Some(CommandKind::Typer);

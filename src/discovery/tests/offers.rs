@@ -124,3 +124,17 @@ fn functions_that_use_what_has_such_names_are_tools() {
         assert!(names(&found).contains(&"ask") && !names(&found).contains(&"wrench"), "{text}");
     }
 }
+
+#[test]
+fn a_module_of_strands_has_the_tool_that_it_describes() {
+    let text = "from strands.types.tools import ToolResult, ToolUse\nTOOL_SPEC = {'name': 'look_up', 'description': 'Looks up.', 'inputSchema': {'json': \
+                {'type': 'object', 'properties': {'key': {'type': 'string'}}, 'required': ['key']}}}\ndef helper(): ...\n\
+                def look_up(tool: ToolUse, **kwargs) -> ToolResult: ...\n";
+    let found = file(text);
+    assert_eq!(names(&found), ["look_up"]);
+    let tool = &found.functions[0];
+    assert_eq!((tool.symbol(), tool.summary.as_deref()), ("tool_spec:look_up", Some("Looks up.")));
+    assert_eq!(tool.input_schema.read()["required"], serde_json::json!(["key"]));
+    let other = text.replace("def look_up", "def look");
+    assert_eq!(names(&file(&other)), ["helper", "look"], "it describes nothing");
+}

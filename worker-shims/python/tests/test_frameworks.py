@@ -65,6 +65,19 @@ class Methods(ShimTest):
         for name in ("Tools.f", "Tools", "x", "x.real", "y.f", "", "."):
             self.assertEqual(worker.call(name)["error"]["code"], -32601, name)
 
+class Strands(ShimTest):
+    """Modules with a `TOOL_SPEC`."""
+
+    def test_the_function_takes_a_request(self):
+        worker = self.worker("TOOL_SPEC = {'name': 'f'}\ndef f(tool, **kwargs):\n    if tool['input'].get('fail'):\n"
+                             "        return {'status': 'error', 'content': [{'text': 'it failed'}]}\n"
+                             "    return {'toolUseId': tool['toolUseId'], 'status': 'success', 'content': [{'text': tool['name']}, {'json': tool['input']}]}\n"
+                             "async def g(tool): return {'status': 'success', 'content': [{'json': tool['input']}]}\n")
+        self.assertEqual(worker.call("tool_spec:f", {"a": 1})["result"], ["f", {"a": 1}])
+        self.assertEqual(worker.call("tool_spec:g", {"a": 1})["result"], {"a": 1})
+        self.assertIn("it failed", worker.call("tool_spec:f", {"fail": True})["error"]["message"])
+
+
 class Made(ShimTest):
     """Tools that a function makes. A server of no framework stands for those that are."""
 

@@ -1,14 +1,14 @@
-//! Tools that take all arguments as one dictionary, and say which those are in their decorator: Claude's SDK,
-//! `@tool("add", "Adds two numbers.", {"a": float, "b": float})`.
+//! Tools that take all arguments as one dictionary, and say apart from their parameters which those are: Claude's SDK,
+//! `@tool("add", "Adds two numbers.", {"a": float, "b": float})`, and modules of Strands with `TOOL_SPEC = {"name": "add", …}`.
 
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::{Expr, ExprCall, ExprDict, StmtFunctionDef};
 use serde_json::{Map, Value};
 
 use super::low_level::{of_class, written_schema};
-use super::{Arguments, Offer, package};
+use super::{Arguments, Offer, package, text};
 use crate::discovery::python::known_types::Side;
 use crate::discovery::python::literals::keyword;
-use crate::discovery::python::module::{Module, Named};
+use crate::discovery::python::module::{Binding, Module, Named};
 use crate::discovery::python::schema::{Schema, of_type};
 use crate::discovery::python::types::Hints;
 
@@ -22,6 +22,25 @@ pub(super) fn is_of_claude(module: &Module<'_>, call: &ExprCall) -> bool {
 pub(super) fn offer_of<'a>(call: &'a ExprCall, offer: Offer<'a>) -> Offer<'a> {
     let declared = call.arguments.args.get(2).or_else(|| keyword(call, "input_schema"));
     Offer { arguments: Arguments::Dictionary(declared), remakes_result: true, ..offer }
+}
+
+/// What the worker knows a function by that `TOOL_SPEC` describes (`frameworks/strands.py`).
+pub(in crate::discovery::python) const TOOL_SPEC: &str = "tool_spec:";
+
+/// The function that the file's `TOOL_SPEC` describes: `def add(tool: ToolUse, **kwargs)`.
+pub(super) fn described_by_spec<'a>(module: &Module<'a>) -> Option<(&'a StmtFunctionDef, Offer<'a>)> {
+    let Some(Binding::Value(Expr::Dict(spec))) = module.bindings.get("TOOL_SPEC") else { return None };
+    let name = text(member(spec, "name")?)?;
+    let Some(Binding::Function(function)) = module.bindings.get(name) else { return None };
+    let declared = member(spec, "inputSchema").and_then(Expr::as_dict_expr).and_then(|schema| member(schema, "json"));
+    let description = member(spec, "description").and_then(text);
+    let arguments = Arguments::Request(declared);
+    Some((function, Offer { name: Some(name), description, arguments, remakes_result: true, ..Offer::default() }))
+}
+
+fn member<'a>(dictionary: &'a ExprDict, wanted: &str) -> Option<&'a Expr> {
+    let is_wanted = |key: &Option<Expr>| key.as_ref().and_then(text) == Some(wanted);
+    dictionary.items.iter().find(|item| is_wanted(&item.key)).map(|item| &item.value)
 }
 
 /// The schema of such arguments.

@@ -27,7 +27,7 @@ use serde_json::Map;
 pub use calls::{Called, Calls, PROGRAM};
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
-pub(super) use dictionaries::arguments_in;
+pub(super) use dictionaries::{TOOL_SPEC, arguments_in};
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
@@ -138,6 +138,8 @@ pub(super) enum Arguments<'a> {
     Class(&'a Expr),
     /// The function takes all of them as one dictionary, which is declared by types, a schema or a class.
     Dictionary(Option<&'a Expr>),
+    /// The same, within a request.
+    Request(Option<&'a Expr>),
 }
 
 /// The functions of a file that frameworks make tools, by the place of their `def`.
@@ -187,6 +189,9 @@ impl<'a> Offers<'a> {
             for (function, offer) in made.filter_map(|call| offer_of_call(module, call)).chain(listed) {
                 found.tools.entry(place(function)).or_insert(offer);
             }
+        }
+        if let Some((function, offer)) = dictionaries::described_by_spec(module) {
+            found.tools.entry(place(function)).or_insert(offer);
         }
         let registered = registered::registered(module, body);
         (found.given, found.gives) = (registered.given, registered.gives);

@@ -21,6 +21,10 @@ def named(module, symbol):
         from .commands import run_by_typer
 
         return Function(symbol, run_by_typer(module.__dict__[symbol.partition(":")[2]]))
+    if symbol.startswith("tool_spec:"):
+        from . import strands
+
+        return strands.named(module, symbol)
     if symbol.startswith("made:"):
         from . import inner
 
