@@ -202,6 +202,12 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     "agno_tools", needs, names=("top_stories", "remember", "divide"),
                     top_stories=({}, [0, 1]), remember=({"item": "a"}, ["a"]), divide=({"a": 2, "b": 3}, 0.67))
 
+    async def test_a_module_of_strands_describes_its_tool(self):
+        await self.served("strands_spec", "strands-agents==1.62.0", names=("convert",), convert=({"metres": 2, "to": "feet"}, "6.56 feet"))
+        async with self.connected() as session:
+            self.assertIn("not negative", (await session.call("strands_spec_convert", metres=-1)).text)
+            self.assertEqual((await session.call("strands_spec_convert", to="feet")).code, "INVALID_PARAMS")
+
     async def test_strands(self):
         await self.served(
             "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "query"),
