@@ -67,17 +67,17 @@ class Several(unittest.IsolatedAsyncioTestCase):
                         path.write_text(path.read_text().replace("mcp.server.fastmcp", "fastmcp"))
                 async with connected(folder) as session:
                     listed = await session.tools()
-                    names = {"given_find_name", "given_add", "top_page", "late_find_name", "imported_look", "imported_look_again"}
+                    names = {"given_find_name", "given_add", "top_page", "late_server_find_name", "imported_look", "imported_look_again"}
                     self.assertEqual(set(listed), names)
                     self.assertEqual(set(listed["given_find_name"].input_schema["properties"]), {"name"})
                     self.assertEqual(await session.value("given_find_name", name="Ann"), "of build: Ann")
                     self.assertEqual(await session.value("given_add", a=2), "of build: Ann, 3", "it is called once, for all of them")
                     self.assertEqual(await session.value("top_page", number=7), "of the top: 7")
-                    self.assertEqual(await session.value("late_find_name", name="Bo"), "late: Bo", "its server is not run")
+                    self.assertEqual(await session.value("late_server_find_name", name="Bo"), "late: Bo", "its server is not run")
                     self.assertEqual((listed["imported_look"].description, set(listed["imported_look"].input_schema["properties"])), ("Look for it.", {"what"}))
                     self.assertEqual(await session.value("imported_look", what="tea"), 1)
                     self.assertEqual(await session.value("imported_look_again", times=2), ["tea", "tea"])
-                self.assertEqual(self.checked(folder), [("late.py", "inner-tools")], "it does not call all of them")
+                self.assertEqual(self.checked(folder), [("late_server.py", "inner-tools")], "it does not call all of them")
 
     async def test_a_call_says_what_was_not_made(self):
         folder = self.given("given", "mcp==1.30.0")
