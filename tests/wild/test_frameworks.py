@@ -218,7 +218,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         await self.served("autogen_tools", "autogen-core==0.7.5", names=("stock_price",), stock_price=({"ticker": "ABC"}, 3.0))
 
     async def test_llamaindex(self):
-        await self.served("llamaindex_tools", "llama-index-core==0.14.25", names=("times",), times=({"a": 2, "b": 4}, 8))
+        await self.served("llamaindex_tools", "llama-index-core==0.14.25", names=("times", "add", "read"),
+                          times=({"a": 2, "b": 4}, 8), add=({"text": "a"}, 1), read=({}, ["a"]))
 
     async def test_pydantic_ai(self):
         await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player"),

@@ -31,6 +31,18 @@ class Programs(unittest.IsolatedAsyncioTestCase):
             self.assertIn(wrong.code, ("INVALID_PARAMS", "TOOL_ERROR"), wrong.text)
 
 
+class Bases(unittest.IsolatedAsyncioTestCase):
+    async def test_a_tool_may_have_its_base_in_another_file(self):
+        folder = scratch(self) / "tools"
+        shutil.copytree(FILES.parent / "lookup", folder)
+        (folder / "requirements.txt").write_text("langchain-core==1.8.3\n")
+        async with connected(folder) as session:
+            listed = await session.tools()
+            self.assertEqual(set(listed), {"look_up_look_up_word"})
+            self.assertEqual(listed["look_up_look_up_word"].description, "Looks a word up.")
+            self.assertEqual(await session.value("look_up_look_up_word", word="tea"), "a drink")
+
+
 class Servers(unittest.IsolatedAsyncioTestCase):
     """Servers that a function runs in the end: it waits there, with what it has opened."""
 

@@ -1,4 +1,4 @@
-"""What happens in place of running a server, while what makes its tools is called: a function ends there, and a coroutine waits there
+"""What happens in place of running a server, while its tools are made: a function ends there, and a coroutine waits there
 without an end, so that what it has opened around the server stays open."""
 
 import asyncio
@@ -11,7 +11,7 @@ from .calling import is_coroutine_function, run_on_loop
 
 _SERVERS = (("fastmcp", "FastMCP"), ("mcp.server.fastmcp", "FastMCP"), ("mcp.server", "MCPServer"), ("mcp.server.mcpserver", "MCPServer"),
             ("mcp.server.lowlevel", "Server"), ("uvicorn", "Server"))
-# What reading a file takes for the end of a function (`frameworks/obstacles.rs`).
+# Discovery takes calls of these for the end of a function (`ENDS`, `discovery/python/frameworks/runs.rs`).
 _RUNS = ("run", "run_async", "run_stdio_async", "run_sse_async", "run_http_async", "run_streamable_http_async", "serve")
 _STREAMS = "mcp.server.stdio", "stdio_server"
 _LOOPS = ("asyncio", "anyio")
@@ -23,7 +23,7 @@ class _Runs(BaseException):
 
 
 class Making:
-    """A call of what makes tools."""
+    """One call of a function that makes tools."""
 
     def __init__(self):
         self.kept = []  # what it made and was given, which lives as long as the worker
@@ -44,7 +44,7 @@ class Making:
             self._is_over = True
 
     def drives_loops(self):
-        """Whether a loop that begins now is one of what makes tools: threads and tasks that it has started begin their own."""
+        """Whether a loop that begins now belongs to this call. Threads and later tasks have loops of their own."""
         return not self._is_over and get_ident() == self._thread and _is_free()
 
     def finish(self, value):
@@ -71,7 +71,7 @@ class Making:
             self._parked = None
             return (False, *task.result())
         self.kept.append(task)
-        task.add_done_callback(_tell)
+        task.add_done_callback(_report)
         _cancel_at_exit(task)
         return True, None, None
 
@@ -96,13 +96,13 @@ async def _outcome(coroutine):
         return None, error
 
 
-def _tell(task):
-    """A coroutine that should wait has failed: what it had opened is closed."""
+def _report(task):
+    """Where a coroutine fails that should wait, what it had opened is closed."""
     error = None if task.cancelled() else task.result()[1]
     if error is not None:
         import traceback
 
-        print("what made the tools has failed meanwhile:", file=sys.stderr)
+        print("the coroutine that made the tools has failed:", file=sys.stderr)
         traceback.print_exception(type(error), error, error.__traceback__)
 
 
