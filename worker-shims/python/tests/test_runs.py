@@ -78,9 +78,9 @@ class Runs(ShimTest):
         self.assertEqual(worker.call("later").get("result"), "own")
 
     def test_a_coroutine_that_fails_while_it_waits_is_reported(self):
-        worker, tool = self.looking("gate, tasks = asyncio.Event(), []\nasync def later():\n    await gate.wait()\n    raise ValueError('the pool is gone')\n"
-                                    "async def main():\n    tasks.append(asyncio.current_task())\n    await asyncio.gather(serve(), later())\n"
-                                    "async def open_gate():\n    gate.set()\n    await asyncio.wait(tasks)\n")
+        worker, tool = self.looking("gate, tasks = [], []\nasync def later():\n    await gate[0].wait()\n    raise ValueError('the pool is gone')\n"
+                                    "async def main():\n    tasks.append(asyncio.current_task())\n    gate.append(asyncio.Event())\n    await asyncio.gather(serve(), later())\n"
+                                    "async def open_gate():\n    gate[0].set()\n    await asyncio.wait(tasks)\n")
         self.assertEqual(worker.call(tool).get("result"), [True, "x", True])
         worker.call("open_gate")
         self.assertIn("ValueError: the pool is gone", worker.printed("stderr"))
