@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ToolFile;
-use super::imports::{is_behind_the_scenes, is_standard};
 use super::packages::{above_own_package, is_neighbour, own_package};
+use super::standard::{is_behind_the_scenes, is_standard};
 use crate::config::needs::Needs;
 use crate::config::origin::{Diagnosis, Origin, Setting};
 use crate::pep723::Metadata;

@@ -20,6 +20,7 @@ mod reader;
 mod scan;
 mod serve;
 mod several;
+mod standard;
 mod uri_template;
 
 use std::borrow::Cow;
@@ -40,7 +41,7 @@ pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use given::Given;
 pub use hints::ToolHints;
-pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, look_beside, neighbours_of};
+pub use imports::{look_beside, neighbours_of};
 pub use json_schema::JsonSchema;
 pub use packages::{above_own_package, is_neighbour, own_package};
 pub use programs::{Attached, Group, Program};
@@ -54,6 +55,7 @@ pub use reader::Answers;
 pub use scan::scan;
 pub use scan::{FolderProblem, Scan, scan_all};
 pub use several::Servers;
+pub use standard::{did_you_mean, is_behind_the_scenes, is_standard};
 pub use uri_template::{Match, UriTemplate};
 
 /// What identifies the content of a tool file of this kind: for its path, its text.

@@ -25,7 +25,7 @@ pub fn above_own_package<'p>(path: &'p Path, import: &str) -> Option<&'p Path> {
     named.find_map(|(depth, folder)| {
         let has = || folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir();
         let is_package = || path.ancestors().skip(1).take(depth + 1).all(|folder| folder.join("__init__.py").is_file());
-        // A folder that happens to be called like a package is none of it: `mcp/server.py` with `from mcp.server import …`.
+        // A folder may only share its name with an installed package: `mcp/server.py` with `from mcp.server import …`.
         let is_own = || depth < DEEPEST_NAMESPACE && !is_well_known(top) || is_package();
         (has() && is_own()).then(|| folder.parent())?
     })
@@ -42,3 +42,8 @@ pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], mod
 pub(super) const DEEPEST_PACKAGE: usize = 16;
 /// The same for folders without an `__init__.py`.
 const DEEPEST_NAMESPACE: usize = 4;
+
+/// Whether a file is the package's own, which is a tool file only if it makes a server with tools.
+pub(super) fn is_of_package(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "__init__.py" || name == "__main__.py")
+}

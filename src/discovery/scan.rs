@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use std::{fs, thread};
 
 use super::cache::{Cache, PendingWrite};
-use super::python::is_of_package;
+use super::packages::is_of_package;
 use super::reader::{CacheLines, ReadFile, Reader};
 use super::{Answers, ToolFile, executable, imports};
 use crate::config::origin::{Diagnosis, Origin};

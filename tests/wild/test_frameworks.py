@@ -126,8 +126,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
     async def test_classes_give_their_methods(self):
         for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==2.14.7", "fastmcp==4.2.3"):
             with self.subTest(needs):
-                await self.served("bound_tools", needs, names=("manage_stacks", "count", "tell", "look_up"),
-                                  manage_stacks=({"name": "a"}, "a 2 False"), tell=({"text": "x"}, "x"), look_up=({"user": "u"}, ["u", "Events"]))
+                await self.served("bound_tools", needs, names=("manage_stacks", "count", "echo", "look_up"),
+                                  manage_stacks=({"name": "a"}, "a 2 False"), echo=({"text": "x"}, "x"), look_up=({"user": "u"}, ["u", "Events"]))
                 async with self.connected() as session:
                     self.assertEqual(await session.value("bound_tools_count"), 0)
                     await session.value("bound_tools_manage_stacks", name="a")

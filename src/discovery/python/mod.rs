@@ -15,6 +15,7 @@ mod known_types;
 mod literals;
 mod live;
 mod model;
+mod missing;
 mod module;
 mod program;
 mod public;
@@ -39,28 +40,25 @@ use std::sync::Arc;
 
 use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
-use ruff_text_size::Ranged;
 use sha2::{Digest, Sha256};
 
 use self::docstring::Docstring;
-use self::frameworks::{
-    CLASS_RULE, extends_open_webui, frontmatter, idle_classes, listed_low_level_tools, low_level_tools,
-};
+use self::frameworks::{CLASS_RULE, frontmatter, low_level_tools, tools_for_others};
 use self::functions::describe;
+use self::missing::{warn_of_no_tools, warn_of_unread};
 use self::module::Module;
 use self::program::{does_something, program};
 use self::public::{public_functions, waiting_functions};
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
-use crate::discovery::several::{INNER_TOOLS, LOW_LEVEL, MARK};
+use crate::discovery::packages::is_of_package;
+use crate::discovery::several::{INNER_TOOLS, LOW_LEVEL};
 use crate::discovery::{Function, Kind, Servers, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, Metadata, is_identifier, nearest_identifier};
 
 /// Larger files are not parsed: this takes a tenth of a second.
 const LARGEST_FILE: u64 = 2 << 20;
-
-const NO_TOOLS_OF_SERVER: &str = "the file makes an MCP server, and no tools of it are found";
 
 fn too_deep() -> Diagnosis {
     Diagnosis::new("the code nests too deeply for Python", "split it")
@@ -213,7 +211,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     described.extend(low_level_tools(&mut module, parsed.suite()));
-    module.servers.listing.tools = listed_low_level_tools(&mut module, parsed.suite());
+    module.servers.listing.tools = tools_for_others(&mut module, parsed.suite());
     for (mut waiting, functions, server) in waiting_functions(&module) {
         waiting.functions = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
         waiting.functions.extend(server.into_iter().flat_map(|server| server.tools(&mut module, parsed.suite())));
@@ -248,39 +246,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     let has_refused =
         module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_TOOLS, LOW_LEVEL].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
-        if let Some(class) = idle_classes(&module).first().filter(|_| !module.servers.makes) {
-            let (line, name) = (module.lines.of_node(&class.name), &class.name);
-            let what = format!("no public functions; the methods of `{name}` are not served");
-            let instance = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
-            let fix = if extends_open_webui(class) {
-                "it extends Open WebUI, and is no tool; the tools of Open WebUI are the methods of `class Tools`"
-                    .to_owned()
-            } else if module.is_program {
-                format!("to serve the file as one program, set `serve = \"main\"` in its header; or {instance}")
-            } else {
-                instance
-            };
-            module.warn(line, "no-tools", what, &fix);
-        } else {
-            let makes_program = !module.servers.program.groups.is_empty();
-            let what = match (module.servers.makes, makes_program) {
-                (true, _) => NO_TOOLS_OF_SERVER,
-                (_, true) => "the file makes a group of commands, and no commands of it are found",
-                _ => "no public functions",
-            };
-            let fix = if module.servers.makes {
-                MARK
-            } else if makes_program {
-                "decorate functions with its `command()`, or name functions in `__all__`"
-            } else if module.runs_main {
-                "`main` is the program of the file; to serve it as one tool with a command line, set `serve = \"main\"` in the \
-                 header"
-            } else {
-                "define one without a leading underscore, or name it in `__all__`; to serve the file as one program, set \
-                 `serve = \"main\"` in its header"
-            };
-            module.warn(1, "no-tools", what, fix);
-        }
+        warn_of_no_tools(&mut module);
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
     file.servers = module.servers;
@@ -288,19 +254,6 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
-}
-
-/// Says where a server is given tools that reading the file does not tell.
-fn warn_of_unread(module: &mut Module<'_>, source: &str) {
-    for (call, value) in std::mem::take(&mut module.offers.unread) {
-        let given = source.get(value.range().to_std_range()).unwrap_or_default();
-        let given = given.lines().next().unwrap_or_default();
-        let what =
-            format!("the server is given `{given}`, which cannot be resolved by reading the file, so it is not served");
-        let fix =
-            "give it functions by name, `mcp.tool()(search)`, or in a loop over a list of them that is written there";
-        module.warn(module.lines.of_node(call), INNER_TOOLS, what, fix);
-    }
 }
 
 /// Frameworks may give two functions one name: the first has it.
@@ -350,11 +303,6 @@ fn invalid_pack(name: &str, fix: &str) -> Diagnosis {
 fn stem(path: &Path) -> String {
     let named = if is_of_package(path) { path.parent().and_then(Path::file_name) } else { path.file_stem() };
     named.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// Whether a file is the package's own, which is a tool file only if it marks tools.
-pub(in crate::discovery) fn is_of_package(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "__init__.py" || name == "__main__.py")
 }
 
 fn break_header(file: &mut ToolFile, error: &HeaderError) {

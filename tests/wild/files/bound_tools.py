@@ -15,7 +15,7 @@ class Stacks:
     def __init__(self, mcp: FastMCP, write: bool = False) -> None:
         self.write, self.made = write, []
         mcp.tool(name="manage-stacks")(self.manage)
-        for tool in (self.count, self.tell):
+        for tool in (self.count, self.echo):
             mcp.tool()(tool)
 
     async def manage(self, name: str, size: int = 1) -> str:
@@ -26,7 +26,7 @@ class Stacks:
     def count(self) -> int:
         return len(self.made)
 
-    async def tell(self, ctx: Context, text: str) -> str:
+    async def echo(self, ctx: Context, text: str) -> str:
         await ctx.info(text)
         return text
 

@@ -12,7 +12,7 @@ class WordsToolkit(BaseToolkit):
         self.said = []
 
     def say(self, text: str, times: int = 1) -> str:
-        r"""Says a text.
+        r"""Repeats a string.
 
         Args:
             text (str): What to say.

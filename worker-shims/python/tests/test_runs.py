@@ -1,4 +1,4 @@
-"""What happens in place of running a server while tools are made. A module called `uvicorn` stands for the real one."""
+"""What happens in place of running a server while tools are made. A module called `uvicorn` replaces the real one."""
 
 import os
 

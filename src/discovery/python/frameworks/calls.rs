@@ -1,10 +1,11 @@
 //! What the functions of a file call, as far as its names tell: the way from a server's program to the functions that give it tools.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
 
+use super::local::{LocalImports, module_of};
 use super::obstacles::is_callable;
 use super::runs::is_loop;
 use crate::discovery::is_standard;
@@ -47,7 +48,7 @@ impl Calls {
             module,
             class: None,
             owner,
-            imports: HashMap::new(),
+            imports: LocalImports::default(),
             depth: Depth::default(),
             found: Self::default(),
         };
@@ -65,7 +66,7 @@ struct Search<'m, 'a> {
     class: Option<&'a str>,
     owner: String,
     /// What the function around imports.
-    imports: HashMap<&'a str, String>,
+    imports: LocalImports<'a>,
     depth: Depth,
     found: Calls,
 }
@@ -108,11 +109,9 @@ impl<'a> Search<'_, 'a> {
         let modules = self.found.by.entry(self.owner.clone()).or_default();
         modules.extend(from.map(|from| Called::Module(from.to_owned())));
         for alias in names {
-            let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-            let full = from.map_or_else(|| alias.name.to_string(), |from| join(from, &alias.name));
-            modules.insert(Called::Module(full.clone()));
+            modules.insert(Called::Module(from.map_or_else(|| alias.name.to_string(), |from| join(from, &alias.name))));
             if !self.owner.is_empty() {
-                self.imports.insert(name, full);
+                self.imports.add(from, alias);
             }
         }
     }
@@ -120,16 +119,14 @@ impl<'a> Search<'_, 'a> {
     /// What may be called: with several star imports, something of each of their modules.
     fn all_called(&self, called: &Expr) -> Vec<Called> {
         let stars = &self.module.star_imports;
-        match name_of(called)
-            .filter(|name| !self.module.bindings.contains_key(name) && !self.imports.contains_key(name))
-        {
+        match name_of(called).filter(|name| !self.module.bindings.contains_key(name) && !self.imports.contains(name)) {
             Some(name) => stars.iter().map(|star| Called::Outside(join(star, name))).collect(),
             None => self.called(called).into_iter().collect(),
         }
     }
 
     fn called(&self, called: &Expr) -> Option<Called> {
-        if let Some(full) = self.imported_here(called) {
+        if let Some(full) = self.imports.full_name(called) {
             return Some(Called::Outside(full));
         }
         if let Some(name) = name_of(called)
@@ -144,14 +141,6 @@ impl<'a> Search<'_, 'a> {
                 (!is_foreign).then_some(Called::Outside(full))
             }
             Named::Class(_) | Named::Value { .. } | Named::Nothing => method_of(called),
-        }
-    }
-
-    /// The full name of something that the function around imports.
-    fn imported_here(&self, called: &Expr) -> Option<String> {
-        match called.as_attribute_expr() {
-            Some(attribute) => Some(format!("{}.{}", self.imports.get(name_of(&attribute.value)?)?, attribute.attr)),
-            None => self.imports.get(name_of(called)?).cloned(),
         }
     }
 }
@@ -169,11 +158,7 @@ impl<'a> Visitor<'a> for Search<'_, 'a> {
             Stmt::ClassDef(class) if self.owner.is_empty() => self.class(class),
             Stmt::If(branch) => self.branch(branch),
             Stmt::Import(import) => self.import(None, &import.names),
-            Stmt::ImportFrom(import) => {
-                let module = import.module.as_ref().map_or("", |module| module.as_str());
-                let from = ".".repeat(import.level.min(16) as usize) + module;
-                self.import(Some(&from), &import.names);
-            }
+            Stmt::ImportFrom(import) => self.import(Some(&module_of(import)), &import.names),
             _ => visitor::walk_stmt(self, statement),
         }
     }

@@ -22,7 +22,7 @@ pub(super) const SERVER: &[&str] = &["Server"];
 /// Schemas that nest deeper are left open.
 const DEEPEST: usize = 32;
 
-/// The functions of a low-level server, which decorators tell.
+/// The functions of a low-level server that are marked by decorators.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::discovery::python) struct Handlers<'a> {
     pub list: Option<&'a StmtFunctionDef>,
@@ -52,8 +52,8 @@ impl<'a> LowLevel<'a> {
     }
 
     /// That of the SDK's second version: `Server("x", on_list_tools=listed, on_call_tool=called)`, anywhere in the file.
-    fn constructed(module: &Module<'a>, body: &'a [Stmt]) -> Option<Self> {
-        let (list, call) = given_handlers(module, body)?;
+    fn constructed(module: &Module<'a>) -> Option<Self> {
+        let (list, call) = module.offers.given_handlers?;
         Some(Self { list, symbol: format!("on_call_tool:{}", call.name), around: None, waits: false })
     }
 
@@ -128,14 +128,14 @@ pub(in crate::discovery::python) fn low_level_tools<'a>(module: &mut Module<'a>,
     }
     let makers = module.offers.makers.iter().filter(|maker| maker.obstacle.is_none());
     let made = makers.filter_map(|maker| LowLevel::made_by(module, maker));
-    let own = LowLevel::of_file(module).or_else(|| LowLevel::constructed(module, body));
+    let own = LowLevel::of_file(module).or_else(|| LowLevel::constructed(module));
     let servers: Vec<LowLevel<'a>> = own.into_iter().chain(made).collect();
     servers.iter().flat_map(|server| server.tools(module, body)).collect()
 }
 
 /// The tools that a file without a server of its own has for one of another file.
-pub(in crate::discovery::python) fn listed_tools<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
-    if module.servers.listing.has_handlers || !imports_mcp(module) || LowLevel::constructed(module, body).is_some() {
+pub(in crate::discovery::python) fn tools_for_others<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Function> {
+    if module.servers.listing.has_handlers || !imports_mcp(module) || LowLevel::constructed(module).is_some() {
         return Vec::new();
     }
     let calls = tools_within(module, body);

@@ -12,8 +12,10 @@ mod groups;
 mod dictionaries;
 mod injected;
 mod inner;
+mod local;
 mod low_level;
 mod obstacles;
+mod offer;
 mod registered;
 mod runs;
 mod servers;
@@ -22,7 +24,6 @@ mod single;
 use std::collections::HashMap;
 
 use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
-use serde_json::Map;
 
 pub use calls::{Called, Calls, PROGRAM};
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
@@ -33,18 +34,16 @@ pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected};
 pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
-pub(super) use low_level::{LowLevel, listed_tools as listed_low_level_tools, low_level_tools};
+pub(super) use low_level::{LowLevel, low_level_tools, tools_for_others};
 use obstacles::required_by;
+pub(super) use offer::{Arguments, Offer, tool_name};
+use offer::{NAME, annotations, is_false, read_offer};
 pub(super) use runs::runs_a_server;
 pub(super) use servers::servers_of;
 
-use super::literals::{keyword, literal};
+use super::literals::keyword;
 use super::module::{Binding, Module, Named};
-use crate::config::origin::Setting;
-use crate::config::tool::{Effects, ToolLayer};
-use crate::discovery::{Function, Given, JsonSchema, Role, ToolHints};
-use crate::pep723::nearest_identifier;
-use crate::words::first_paragraph;
+use crate::discovery::Given;
 
 /// The last names of decorators and functions that make a tool of a function.
 const MAKERS: [&str; 11] = [
@@ -65,10 +64,6 @@ const CLASSES: [&str; 4] = ["StructuredTool", "FunctionTool", "Tool", "CrewStruc
 const CONSTRUCTORS: [&str; 4] = ["from_function", "from_defaults", "from_callable", "from_fn"];
 /// What the argument is called that is the function.
 const FUNCTION: [&str; 8] = ["func", "fn", "function", "coroutine", "async_fn", "callable", "entrypoint", "f"];
-const NAME: [&str; 2] = ["name", "name_override"];
-const DESCRIPTION: [&str; 2] = ["description", "description_override"];
-const APPROVAL: [&str; 3] = ["needs_approval", "requires_confirmation", "requires_approval"];
-const ENABLED: [&str; 2] = ["enabled", "is_enabled"];
 /// Classes whose instances serve MCP, and have decorators for resources and prompts beside that for tools.
 const SERVERS: [&str; 2] = ["FastMCP", "MCPServer"];
 
@@ -109,39 +104,6 @@ pub(super) enum Content {
     Any,
 }
 
-/// The arguments of a decorator or call that makes one tool.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Offer<'a> {
-    name: Option<&'a str>,
-    description: Option<&'a str>,
-    title: Option<&'a str>,
-    annotations: Option<&'a Expr>,
-    /// Whether a person has to approve each call.
-    needs_approval: bool,
-    /// Whether its author has switched it off.
-    pub(super) is_off: bool,
-    /// Parameters that callers do not see.
-    excluded: Option<&'a Expr>,
-    /// Whether the framework makes something else of what the function returns.
-    pub(super) remakes_result: bool,
-    /// Which kind of command it is, if it is one.
-    pub(super) command: Option<CommandKind>,
-    pub(super) arguments: Arguments<'a>,
-}
-
-/// What declares the arguments of a tool.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Arguments<'a> {
-    #[default]
-    Parameters,
-    /// The fields of a class: `args_schema=Search`.
-    Class(&'a Expr),
-    /// The function takes all of them as one dictionary, which is declared by types, a schema or a class.
-    Dictionary(Option<&'a Expr>),
-    /// The same, within a request.
-    Request(Option<&'a Expr>),
-}
-
 /// The functions of a file that frameworks make tools, by the place of their `def`.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
@@ -152,8 +114,10 @@ pub(super) struct Offers<'a> {
     pub(super) given: Vec<Given>,
     /// Whether a function of the file gives functions of it to a server.
     gives: bool,
-    /// What gives a server tools that reading the file does not tell.
+    /// Calls that give a server something that cannot be resolved by reading the file, and what they give.
     pub(super) unread: Vec<(&'a ExprCall, &'a Expr)>,
+    /// The functions that a low-level server is given to list and to call tools.
+    given_handlers: Option<(&'a StmtFunctionDef, &'a StmtFunctionDef)>,
     /// Whether the file marks what it offers: a function without a mark is then none of it.
     pub(super) are_marked: bool,
 }
@@ -165,9 +129,9 @@ impl<'a> Offers<'a> {
         let mut found = Self { are_marked: !makers.is_empty(), makers, ..Self::default() };
         for function in module.functions() {
             let mut decorators = function.decorator_list.iter();
-            let is_maker = found.makers.iter().any(|maker| std::ptr::eq(maker.function, function));
             if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {
                 found.are_marked = true;
+                let is_maker = found.makers.iter().any(|maker| std::ptr::eq(maker.function, function));
                 let is_program = || offer.command.is_some() && runs_a_server(module, &found.makers, function);
                 if !is_maker && !is_program() {
                     found.tools.insert(place(function), offer);
@@ -176,7 +140,8 @@ impl<'a> Offers<'a> {
             found.are_marked |= has_server_decorator(module, function, &SERVERS, &["resource", "prompt"])
                 || has_server_decorator(module, function, low_level::SERVER, &["list_tools", "call_tool"]);
         }
-        found.are_marked |= low_level::given_handlers(module, body).is_some();
+        found.given_handlers = low_level::given_handlers(module, body);
+        found.are_marked |= found.given_handlers.is_some();
         for call in module.calls.iter().chain(&module.calls_of_program) {
             if let Some((function, offer)) = commands::offer_of_call(module, call) {
                 found.tools.entry(place(function)).or_insert(offer);
@@ -205,58 +170,6 @@ impl<'a> Offers<'a> {
 
     pub(super) fn get(&self, function: &StmtFunctionDef) -> Option<&Offer<'a>> {
         self.tools.get(&place(function))
-    }
-}
-
-impl Offer<'_> {
-    /// Whether callers do not see a parameter.
-    pub(super) fn hides(&self, name: &str) -> bool {
-        let listed = self.excluded.and_then(Expr::as_list_expr);
-        listed.is_some_and(|list| list.elts.iter().filter_map(text).any(|other| other == name))
-    }
-
-    /// What it says of a function of another file.
-    fn given(&self, module: &Module<'_>, target: String, bound: Option<&str>) -> Given {
-        let mut said = Function {
-            name: String::new(),
-            symbol: None,
-            input_schema: JsonSchema::of(&Map::new()),
-            output_schema: None,
-            is_async: false,
-            line: 0,
-            served_as: None,
-            summary: None,
-            description: None,
-            role: Role::Tool,
-            declared: None,
-            hints: None,
-            defined_in: None,
-        };
-        self.apply(module, &mut said);
-        let description = said.description.is_some().then_some((said.summary, said.description));
-        let name = Some(said.name).filter(|name| !name.is_empty());
-        let bound = bound.map(str::to_owned);
-        Given { target, bound, name, description, hints: said.hints, declared: said.declared }
-    }
-
-    /// Applies the arguments to a described function.
-    pub(super) fn apply(&self, module: &Module<'_>, function: &mut Function) {
-        if let Some(name) = self.name.map(tool_name)
-            && name != function.name
-        {
-            function.symbol = Some(std::mem::replace(&mut function.name, name));
-        }
-        if let Some(text) = self.description {
-            (function.summary, function.description) = (Some(first_paragraph(text)), Some(text.trim().to_owned()));
-        }
-        let (mut hints, effects) = self.annotations.map(|written| annotations(module, written)).unwrap_or_default();
-        hints.title = self.title.map(str::to_owned).or(hints.title);
-        function.hints = hints.if_any();
-        if effects.is_some() || self.needs_approval {
-            let mut declared = ToolLayer { effects: effects.map(Setting::declared), ..ToolLayer::default() };
-            declared.policy.requires_approval = self.needs_approval.then(|| Setting::declared(true));
-            function.declared = Some(Box::new(declared));
-        }
     }
 }
 
@@ -396,65 +309,6 @@ fn function_named<'a>(module: &Module<'a>, value: &Expr) -> Option<&'a StmtFunct
     }
 }
 
-/// Reads the arguments of a decorator or a call. The first positional string is the tool's name, unless the function precedes it; the
-/// next one is its description.
-fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
-    let named = |names: &[&str]| names.iter().find_map(|name| text(keyword(call, name)?));
-    let mut offer = Offer {
-        name: named(&NAME),
-        description: named(&DESCRIPTION),
-        title: named(&["title"]),
-        annotations: keyword(call, "annotations"),
-        needs_approval: APPROVAL.iter().any(|name| keyword(call, name).is_some_and(|value| !is_false(value))),
-        is_off: ENABLED.iter().any(|name| keyword(call, name).is_some_and(is_false)),
-        excluded: keyword(call, "exclude_args"),
-        remakes_result: keyword(call, "response_format").is_some(),
-        arguments: keyword(call, "args_schema").map_or(Arguments::Parameters, Arguments::Class),
-        ..Offer::default()
-    };
-    let mut is_name = true;
-    for argument in &call.arguments.args {
-        match text(argument) {
-            Some(text) if is_name => drop(offer.name.get_or_insert(text)),
-            Some(text) => drop(offer.description.get_or_insert(text)),
-            None if function_named(module, argument).is_some() => {}
-            None => break,
-        }
-        is_name = false;
-    }
-    offer
-}
-
-/// The name that is served for one that a framework was given, which may be any text.
-pub(super) fn tool_name(given: &str) -> String {
-    nearest_identifier(given.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
-}
-
-fn is_false(value: &Expr) -> bool {
-    value.as_boolean_literal_expr().is_some_and(|literal| !literal.value)
-}
-
 fn text(value: &Expr) -> Option<&str> {
     value.as_string_literal_expr().map(|literal| literal.value.to_str())
-}
-
-/// The hints of MCP, as a dictionary or as `ToolAnnotations(…)`, and the effects that they mean. Those that are computed are not read.
-fn annotations(module: &Module<'_>, written: &Expr) -> (ToolHints, Option<Effects>) {
-    let written = match module.resolve(written) {
-        Named::Value { value, is_alias: false, .. } => value,
-        _ => written,
-    };
-    let mut said = Map::new();
-    match written {
-        Expr::Call(call) => {
-            let keywords = call.arguments.keywords.iter();
-            said.extend(keywords.filter_map(|one| Some((one.arg.as_ref()?.to_string(), literal(&one.value, module)?))));
-        }
-        Expr::Dict(dictionary) => said.extend(dictionary.items.iter().filter_map(|item| {
-            let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();
-            Some((key.to_owned(), literal(&item.value, module)?))
-        })),
-        _ => {}
-    }
-    ToolHints::of_annotations(&said)
 }

@@ -36,7 +36,7 @@ pub(super) struct Uses<'a> {
     at_top: HashSet<&'a str>,
     /// The most arguments that its functions give each.
     arguments: HashMap<&'a str, usize>,
-    /// The classes that can be made without arguments, as far as the file tells.
+    /// The classes that can be made without arguments, as far as the file shows.
     plain_classes: HashSet<usize>,
     depth: Depth,
 }
@@ -103,7 +103,7 @@ pub(super) fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) 
         let is_made = required.len() == 1 && uses.plain_classes.contains(&class.range.start().to_usize());
         return (!is_made).then_some(OF_CLASS);
     }
-    // The worker tells by the name of a server's class (`frameworks/inner.py`), which this must not go beyond.
+    // The worker passes `None` by the same rule (`frameworks/inner.py`).
     let is_of_server = |name: &str| maker.marked().any(|tool| is_decorated_by(tool, name));
     required.retain(|it| is_of_server(&it.parameter.name) || !it.annotation().is_some_and(accepts_none));
     match &required[..] {
@@ -156,7 +156,7 @@ pub(super) fn required_by(function: &StmtFunctionDef) -> Vec<&ParameterWithDefau
     function.parameters.iter_non_variadic_params().filter(|parameter| parameter.default().is_none()).collect()
 }
 
-/// Whether an instance can be made by `Class()`, as far as the file tells.
+/// Whether an instance can be made by `Class()`, as far as the file shows.
 fn is_made_without_arguments(module: &Module<'_>, class: &StmtClassDef) -> bool {
     let mut methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
     // Toolkits of frameworks are made so, unless they say otherwise.

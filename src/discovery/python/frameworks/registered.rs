@@ -1,18 +1,18 @@
 //! Functions that are registered within a function, or in a loop over them: `def main(): … mcp.tool()(search)`,
 //! `for function in (search, count): mcp.add_tool(function)`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
+use super::local::{LocalImports, module_of};
 use super::{
     FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_class, keyword, listed_tools,
     package, read_offer, word_of,
 };
 use crate::discovery::given::OWN;
-use crate::discovery::modules::join;
 use crate::discovery::python::module::{Module, Named, name_of};
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Given, is_standard};
@@ -26,7 +26,6 @@ pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Re
         module,
         local: Vec::new(),
         within: HashSet::new(),
-        imports: Vec::new(),
         known: HashSet::new(),
         depth: Depth::default(),
         found: Vec::new(),
@@ -42,12 +41,10 @@ pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Re
 
 pub(super) struct Registered<'m, 'a> {
     module: &'m Module<'a>,
-    /// The names of the functions around what is visited that mean something else in them.
-    local: Vec<HashSet<&'a str>>,
+    /// What names mean in the functions around what is visited.
+    local: Vec<Names<'a>>,
     /// Where calls begin that are called or decorate: what they are given is a name or a description.
     within: HashSet<usize>,
-    /// What these functions import, by name.
-    imports: Vec<HashMap<&'a str, String>>,
     /// Names of tools that are made by a framework's class, and of those that loops over literal lists have.
     known: HashSet<&'a str>,
     depth: Depth,
@@ -55,7 +52,7 @@ pub(super) struct Registered<'m, 'a> {
     pub given: Vec<Given>,
     /// Whether a function of the file gives functions of it to a server.
     pub gives: bool,
-    /// Calls that give a server what reading the file does not tell, and what that is.
+    /// Calls that give a server something that cannot be resolved by reading the file, and what they give.
     pub unread: Vec<(&'a ExprCall, &'a Expr)>,
 }
 
@@ -71,8 +68,8 @@ impl<'a> Registered<'_, 'a> {
                 || full.is_some_and(|full| ["fastmcp", "mcp"].contains(&package(&full)))
         };
         self.gives |= made.is_some() && is_of_server();
-        let is_of_file = |function: &StmtFunctionDef| !self.local.iter().any(|names| names.contains(&*function.name));
-        self.found.extend(listed.chain(made).filter(|(function, _)| is_of_file(function)));
+        let of_file: Vec<_> = listed.chain(made).filter(|(function, _)| !self.is_local(&function.name)).collect();
+        self.found.extend(of_file);
     }
 
     /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
@@ -94,25 +91,27 @@ impl<'a> Registered<'_, 'a> {
 
     /// The full name of something that a function around imports.
     fn imported_here(&self, value: &Expr) -> Option<String> {
-        match value {
-            Expr::Attribute(attribute) => Some(join(&self.imported_here(&attribute.value)?, &attribute.attr)),
-            _ => self.imports.iter().rev().find_map(|imports| imports.get(name_of(value)?).cloned()),
-        }
+        self.local.iter().rev().find_map(|names| names.imports.full_name(value))
+    }
+
+    fn is_local(&self, name: &str) -> bool {
+        self.local.iter().any(|names| names.all.contains(name))
     }
 
     /// Whether what a server is given is a function of the file or of another one, a method, or a tool that is made of such a one.
     fn is_read(&self, value: &Expr) -> bool {
-        let is_local = |name: &str| self.local.iter().any(|names| names.contains(name));
         match value {
             Expr::Name(name) => {
                 let is_value = || matches!(self.module.resolve(value), Named::Value { .. } | Named::Nothing);
                 let is_own = || function_named(self.module, value).is_some() || !is_value();
-                self.known.contains(&*name.id) || self.imported_here(value).is_some() || !is_local(&name.id) && is_own()
+                self.known.contains(&*name.id)
+                    || self.imported_here(value).is_some()
+                    || !self.is_local(&name.id) && is_own()
             }
             Expr::Attribute(attribute) => match name_of(&attribute.value) {
                 Some(name) => {
                     let is_known = self.known.contains(name) || ["self", "cls"].contains(&name);
-                    is_known || self.imported_here(value).is_some() || !is_local(name)
+                    is_known || self.imported_here(value).is_some() || !self.is_local(name)
                 }
                 None => true,
             },
@@ -142,7 +141,7 @@ impl<'a> Registered<'_, 'a> {
         while let Expr::Attribute(attribute) = first {
             first = &attribute.value;
         }
-        let is_local = name_of(first).is_some_and(|name| self.local.iter().any(|names| names.contains(name)));
+        let is_local = name_of(first).is_some_and(|name| self.is_local(name));
         let target = match self.imported_here(value) {
             Some(target) => Some(target),
             None if is_local => None,
@@ -194,12 +193,9 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
         let Stmt::FunctionDef(function) = statement else { return visitor::walk_stmt(self, statement) };
         let decorators = function.decorator_list.iter().filter_map(|decorator| decorator.expression.as_call_expr());
         self.within.extend(decorators.map(|call| call.arguments.range.start().to_usize()));
-        let (names, imports) = names_in(function);
-        self.local.push(names);
-        self.imports.push(imports);
+        self.local.push(Names::of(function));
         visitor::walk_stmt(self, statement);
         self.local.pop();
-        self.imports.pop();
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
@@ -234,51 +230,42 @@ pub(super) fn is_by_server(module: &Module<'_>, by: &ExprCall) -> bool {
     }
 }
 
-/// The names of its parameters, and those that it binds; and what it imports, by name.
-fn names_in(function: &StmtFunctionDef) -> (HashSet<&str>, HashMap<&str, String>) {
-    let parameters = function.parameters.iter().map(|parameter| parameter.name().as_str());
-    let mut names = Names(parameters.collect(), HashMap::new());
-    names.visit_body(&function.body);
-    (names.0, names.1)
+/// The names that a function has: its parameters and what its statements bind.
+#[derive(Default)]
+struct Names<'a> {
+    all: HashSet<&'a str>,
+    imports: LocalImports<'a>,
 }
 
-/// The names that statements bind, and what those mean that are imported.
-struct Names<'a>(HashSet<&'a str>, HashMap<&'a str, String>);
-
 impl<'a> Names<'a> {
-    fn import(&mut self, from: Option<&str>, alias: &'a Alias) {
-        let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-        // `import a.b` binds `a`.
-        let bound = if alias.asname.is_none() { name.split('.').next().unwrap_or(name) } else { name };
-        let full = from.map_or_else(|| alias.name.to_string(), |from| join(from, &alias.name));
-        self.0.insert(bound);
-        self.1.insert(bound, if bound == name { full } else { bound.to_owned() });
+    fn of(function: &'a StmtFunctionDef) -> Self {
+        let mut names = Self::default();
+        names.all.extend(function.parameters.iter().map(|parameter| parameter.name().as_str()));
+        names.visit_body(&function.body);
+        names
+    }
+
+    fn import(&mut self, from: Option<&str>, aliases: &'a [Alias]) {
+        for alias in aliases {
+            let bound = self.imports.add(from, alias);
+            self.all.insert(bound);
+        }
     }
 }
 
 impl<'a> StatementVisitor<'a> for Names<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
-            Stmt::FunctionDef(function) => return self.0.extend([function.name.as_str()]),
-            Stmt::ClassDef(class) => return self.0.extend([class.name.as_str()]),
-            Stmt::Assign(assign) => {
-                self.0.extend(assign.targets.iter().filter_map(name_of));
-            }
-            Stmt::AnnAssign(assign) => {
-                self.0.extend(name_of(&assign.target));
-            }
-            Stmt::For(each) => {
-                self.0.extend(name_of(&each.target));
-            }
+            Stmt::FunctionDef(function) => return self.all.extend([function.name.as_str()]),
+            Stmt::ClassDef(class) => return self.all.extend([class.name.as_str()]),
+            Stmt::Assign(assign) => self.all.extend(assign.targets.iter().filter_map(name_of)),
+            Stmt::AnnAssign(assign) => self.all.extend(name_of(&assign.target)),
+            Stmt::For(each) => self.all.extend(name_of(&each.target)),
             Stmt::With(with) => {
-                self.0.extend(with.items.iter().filter_map(|item| name_of(item.optional_vars.as_deref()?)));
+                self.all.extend(with.items.iter().filter_map(|item| name_of(item.optional_vars.as_deref()?)));
             }
-            Stmt::Import(import) => return import.names.iter().for_each(|alias| self.import(None, alias)),
-            Stmt::ImportFrom(import) => {
-                let module = import.module.as_ref().map_or("", |module| module.as_str());
-                let from = ".".repeat(import.level.min(16) as usize) + module;
-                return import.names.iter().for_each(|alias| self.import(Some(&from), alias));
-            }
+            Stmt::Import(import) => return self.import(None, &import.names),
+            Stmt::ImportFrom(import) => return self.import(Some(&module_of(import)), &import.names),
             _ => {}
         }
         walk_stmt(self, statement);
@@ -292,6 +279,7 @@ pub(super) fn calls_with<'a>(name: &'a str, body: &'a [Stmt]) -> Option<&'a Expr
     calls.by
 }
 
+/// The search for it.
 struct Calls<'a> {
     of: &'a str,
     by: Option<&'a ExprCall>,

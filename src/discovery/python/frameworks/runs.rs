@@ -302,3 +302,16 @@ impl<'a> Visitor<'a> for Own<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ENDS;
+
+    #[test]
+    fn the_worker_stops_what_is_taken_for_an_end() {
+        let worker = include_str!("../../../../worker-shims/python/hostler_worker/frameworks/runs.py");
+        let listed = worker.lines().find_map(|line| line.strip_prefix("_RUNS = (")?.strip_suffix(')')).unwrap();
+        let listed: Vec<&str> = listed.split(", ").map(|word| word.trim_matches('"')).collect();
+        assert_eq!(listed, ENDS);
+    }
+}

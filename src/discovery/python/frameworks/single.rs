@@ -39,7 +39,7 @@ pub(super) fn needed_field<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> 
     needed.find(|name| !name.starts_with('_') && !given(name) && !["name", "description"].contains(name))
 }
 
-/// A class that is one tool: what it is called and takes stands in its attributes.
+/// A class that is one tool. Its attributes give its name and its arguments.
 pub(super) fn one<'a>(
     module: &Module<'a>,
     class: &'a StmtClassDef,

@@ -219,7 +219,7 @@ def _program(value):
 
 
 def _made_tools(make, found):
-    """What there is when tools have been made. If that fails, what `found` has of them then is none."""
+    """Has tools made, and returns what that leaves. If it fails, what `found` returns then is never used."""
     making = Making()
     try:
         making.run(make)
@@ -243,7 +243,7 @@ def _required(module, function):
 
 
 def _accepts_none(hint):
-    """`Path | None`, also as a text; not `FastMCP | None`."""
+    """`Path | None`, also as a string; not `FastMCP | None`."""
     text = hint if isinstance(hint, str) else "" if hint is None else repr(hint)
     return ("None" in text or "Optional" in text) and "MCP" not in text and "Server" not in text
 

@@ -1,0 +1,58 @@
+//! What is reported where a file has fewer tools than its author may expect.
+
+use ruff_text_size::Ranged;
+
+use super::frameworks::{extends_open_webui, idle_classes};
+use super::module::Module;
+use crate::discovery::several::{INNER_TOOLS, MARK};
+
+const NO_TOOLS_OF_SERVER: &str = "the file makes an MCP server, and no tools of it are found";
+
+/// Warns of tools that a server is given and that cannot be resolved by reading the file.
+pub(super) fn warn_of_unread(module: &mut Module<'_>, source: &str) {
+    for (call, value) in std::mem::take(&mut module.offers.unread) {
+        let given = source.get(value.range().to_std_range()).unwrap_or_default();
+        let given = given.lines().next().unwrap_or_default();
+        let what =
+            format!("the server is given `{given}`, which cannot be resolved by reading the file, so it is not served");
+        let fix =
+            "give it functions by name, `mcp.tool()(search)`, or in a loop over a list of them that is written there";
+        module.warn(module.lines.of_node(call), INNER_TOOLS, what, fix);
+    }
+}
+
+/// Says what to do in a file without tools.
+pub(super) fn warn_of_no_tools(module: &mut Module<'_>) {
+    if let Some(class) = idle_classes(module).first().filter(|_| !module.servers.makes) {
+        let (line, name) = (module.lines.of_node(&class.name), &class.name);
+        let what = format!("no public functions; the methods of `{name}` are not served");
+        let instance = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
+        let fix = if extends_open_webui(class) {
+            "it extends Open WebUI, and is no tool; the tools of Open WebUI are the methods of `class Tools`".to_owned()
+        } else if module.is_program {
+            format!("to serve the file as one program, set `serve = \"main\"` in its header; or {instance}")
+        } else {
+            instance
+        };
+        module.warn(line, "no-tools", what, &fix);
+    } else {
+        let makes_program = !module.servers.program.groups.is_empty();
+        let what = match (module.servers.makes, makes_program) {
+            (true, _) => NO_TOOLS_OF_SERVER,
+            (_, true) => "the file makes a group of commands, and no commands of it are found",
+            _ => "no public functions",
+        };
+        let fix = if module.servers.makes {
+            MARK
+        } else if makes_program {
+            "decorate functions with its `command()`, or name functions in `__all__`"
+        } else if module.runs_main {
+            "`main` is the program of the file; to serve it as one tool with a command line, set `serve = \"main\"` in the \
+             header"
+        } else {
+            "define one without a leading underscore, or name it in `__all__`; to serve the file as one program, set \
+             `serve = \"main\"` in its header"
+        };
+        module.warn(1, "no-tools", what, fix);
+    }
+}
