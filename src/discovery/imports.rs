@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::beside::Folders;
 use super::packages::is_of_package;
 use super::packages::{DEEPEST_PACKAGE, above_own_package, is_neighbour};
+use super::python::Scopes;
 use super::reached::KnownCalls;
 use super::several::{INNER_TOOLS, NO_TOOLS, Servers};
 use super::standard::is_standard;
@@ -80,6 +81,11 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
             file.is_for_first_sdk = neighbours.is_for_first_sdk(file);
         }
     }
+    let with_helpers = listed.iter().filter(|file| !file.helpers.is_empty());
+    let scopes = Scopes::of(with_helpers.flat_map(|file| file.helpers.iter().chain([&file.path])));
+    for file in &mut listed {
+        file.link(&scopes, &neighbours.serving);
+    }
     let of_helpers = listed.iter().flat_map(|file| &file.functions).filter_map(|function| function.defined_in.clone());
     let given: HashSet<Arc<Path>> = of_helpers.collect();
     for file in listed.iter_mut().filter(|file| helpful.contains(&file.path)) {
@@ -95,6 +101,7 @@ pub fn look_beside(file: &mut ToolFile) {
     file.helpers = neighbours.reachable(&file.path, |_| true);
     file.helpers.sort();
     file.join(&neighbours.serving, &HashSet::new(), &mut KnownCalls::default());
+    file.link(&Scopes::of(file.helpers.iter().chain([&file.path])), &neighbours.serving);
     let may_need = file.kind == Kind::Internal
         && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path));
     file.beside = may_need.then(|| Folders::default().of(&file.path));

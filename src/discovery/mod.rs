@@ -10,6 +10,7 @@ mod given;
 mod hints;
 mod imports;
 mod json_schema;
+mod linked;
 mod modules;
 mod needs;
 mod packages;
@@ -104,6 +105,9 @@ pub struct ToolFile {
     pub imports: Vec<String>,
     /// The names in its hints that only live types can resolve.
     pub open: OpenNames,
+    /// The names in its hints and defaults that it imports, dotted. A neighbour may define them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub borrowed: Vec<String>,
     /// The neighbouring files it imports, directly or through one another. A change of one is a change of this file.
     #[serde(skip)]
     pub helpers: Vec<PathBuf>,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::python::{Live, read_bytes_with};
 use super::reached::{KnownCalls, Reached, Way};
 use super::{Function, Given, OpenNames, Program, ToolFile, Warning};
 use crate::config::origin::Diagnosis;
@@ -81,7 +80,7 @@ pub struct Waiting {
 }
 
 /// Begins what the worker knows tools and types of helpers by: `beside:tools/notes.py:add_note`.
-const BESIDE: &str = "beside:";
+pub(super) const BESIDE: &str = "beside:";
 /// Begins what it knows tools by that a function makes: `made:register:12:add_note`.
 pub(super) const MADE: &str = "made:";
 /// The rule of `check` about a file that offers nothing.
@@ -211,37 +210,6 @@ impl ToolFile {
         }
     }
 
-    /// Its functions, read again with the description of live types. `None` if it has changed meanwhile.
-    pub fn described_by(&self, description: &str) -> Option<Vec<Function>> {
-        let live = Live::read(description);
-        let mut read: HashMap<&Path, ToolFile> = HashMap::new();
-        for path in self.functions.iter().filter_map(|function| function.defined_in.as_deref()) {
-            if !read.contains_key(path) {
-                let live = live.of_helper(&format!("{BESIDE}{}:", place_within(&self.path, path)?));
-                read.insert(path, read_bytes_with(path, &std::fs::read(path).ok()?, live));
-            }
-        }
-        let own = read_bytes_with(&self.path, &std::fs::read(&self.path).ok()?, live);
-        if own.fingerprint != self.fingerprint {
-            return None;
-        }
-        let again = |function: &Function| {
-            // Those of a low-level server have no types.
-            if function.defined_in.is_some() && !function.symbol().starts_with(BESIDE) {
-                return Some(function.clone());
-            }
-            let (path, symbol) = (function.defined_in.as_deref(), function.symbol_in_file());
-            let symbol = &*symbol;
-            let among = path.map_or(&own, |path| &read[path]);
-            let waiting = among.servers.waiting.iter().flat_map(|waiting| &waiting.functions);
-            let mut all = among.functions.iter().chain(waiting);
-            let found = all.find(|it| it.symbol() == symbol && it.line == function.line)?.clone();
-            let Function { name, symbol, defined_in, .. } = function.clone();
-            Some(Function { name, symbol, defined_in, ..found })
-        };
-        self.functions.iter().map(again).collect()
-    }
-
     /// Adds the tools that helpers have for a low-level server which lists some from elsewhere.
     fn take_listed(&mut self, helpers: &[&ToolFile]) {
         let Some(handler) = self.servers.listing.handler.clone() else { return };
@@ -285,16 +253,8 @@ impl ToolFile {
             }
             self.functions.push(function.of_helper(&helper.path, &place));
             if opened.insert(&helper.path) {
-                self.open_names_of(helper, &place);
+                self.add_open_names(helper, Some(&place));
             }
-        }
-    }
-
-    /// What only live types of a helper can resolve.
-    fn open_names_of(&mut self, helper: &ToolFile, place: &str) {
-        for (side, names) in &helper.open {
-            let names = names.iter().map(|name| format!("{BESIDE}{place}:{name}"));
-            self.open.entry(*side).or_default().extend(names);
         }
     }
 
@@ -315,7 +275,7 @@ impl ToolFile {
                 warnings.push(function.name_is_taken());
             }
         }
-        self.open_names_of(helper, &place);
+        self.add_open_names(helper, Some(&place));
         self.warnings.extend(warnings.into_iter().map(|Warning { line, rule, reason }| {
             let reason = Diagnosis::new(format!("{place}, line {line}: {}", reason.what), reason.fix);
             Warning { line: 0, rule, reason }
@@ -358,7 +318,7 @@ impl Function {
     }
 
     /// What it is known by in the file that defines it.
-    fn symbol_in_file(&self) -> Cow<'_, str> {
+    pub(super) fn symbol_in_file(&self) -> Cow<'_, str> {
         let inside = self.symbol().strip_prefix(BESIDE).and_then(|rest| Some(rest.split_once(':')?.1));
         let inside = inside.unwrap_or_else(|| self.symbol());
         let maker = inside.strip_prefix(MADE).and_then(|made| Some(made.split_once('>')?.1));

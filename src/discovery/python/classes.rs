@@ -10,7 +10,8 @@ use super::fields::{self, Field, Fields};
 use super::foreign_classes::is_plain_struct;
 use super::literals::literal;
 use super::model::overruled_fields;
-use super::module::{Module, Named, docstring_of, name_of};
+use super::module::{Module, docstring_of, name_of};
+use super::names::Named;
 use super::schema::{Reference, Schema, Target, nullable, of_type, one_of, schema};
 use super::types::Hints;
 

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::fields::FieldInfo;
 use super::known_types::{KnownType, Side};
 use super::literals::{keyword, literal};
-use super::module::{Module, Named};
+use super::module::Module;
+use super::names::Named;
 use super::schema::Schema;
 use super::types::Hints;
 
@@ -135,9 +136,17 @@ pub(super) fn is_field(name: &str) -> bool {
 }
 
 /// The call of a function that describes a field.
-pub(super) fn field_call<'e>(module: &Module<'_>, expression: &'e Expr) -> Option<&'e ExprCall> {
-    let call = expression.as_call_expr()?;
+pub(super) fn field_call<'e, 'a: 'e>(module: &Module<'a>, expression: &'e Expr) -> Option<&'e ExprCall> {
+    let call = constant(module, expression).as_call_expr()?;
     is_field(&module.outside_name(&call.func)?).then_some(call)
+}
+
+/// What a constant is bound to: `LIMIT` with `LIMIT = Field(10, ge=1)`.
+fn constant<'e, 'a: 'e>(module: &Module<'a>, expression: &'e Expr) -> &'e Expr {
+    match module.resolve(expression) {
+        Named::Value { value, is_alias: false, .. } => value,
+        _ => expression,
+    }
 }
 
 /// Annotations of pydantic that read a value before its type does, so that it may be anything.
@@ -155,6 +164,7 @@ impl Hints<'_, '_> {
                 schema.insert("description".to_owned(), text.value.to_str().into());
                 continue;
             }
+            let note = constant(self.module, note);
             let call = note.as_call_expr();
             if self.defines_its_own_form(call.map_or(note, |call| &call.func)) {
                 return Schema::new();

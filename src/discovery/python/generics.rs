@@ -3,7 +3,8 @@
 use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef};
 
 use super::classes::ClassKind;
-use super::module::{Module, Named, dotted};
+use super::module::Module;
+use super::names::{Named, dotted};
 use super::schema::Schema;
 use super::types::Hints;
 
@@ -14,7 +15,8 @@ impl<'a> Hints<'_, 'a> {
         let is_model = self.module.ancestry(class).kind == ClassKind::Model;
         let written = written_type(self.module, &generic.slice, DEEPEST_WRITTEN).filter(|_| is_model);
         let name = written.and_then(|arguments| Some(format!("{}[{arguments}]", dotted(&generic.value)?)));
-        name.and_then(|name| self.live_named(name)).unwrap_or_else(|| self.class(class))
+        name.and_then(|name| self.live_named(self.module.name_for_worker(&generic.value, name)?))
+            .unwrap_or_else(|| self.class(class))
     }
 }
 

@@ -3,7 +3,8 @@
 use ruff_python_ast::{Expr, ExprCall, Number, UnaryOp};
 use serde_json::{Map, Value};
 
-use super::module::{Module, Named};
+use super::module::Module;
+use super::names::Named;
 
 /// The keyword argument of a call.
 pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
@@ -39,16 +40,16 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
             }
             Some(Value::Object(object))
         }
-        Expr::Attribute(_) => module.enum_member(expression),
-        // A constant of the file. A list may change at run time.
-        Expr::Name(_) => match module.resolve(expression) {
-            Named::Value { value, is_alias: false, .. } => {
-                literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
-            }
-            _ => None,
-        },
+        Expr::Attribute(_) => module.enum_member(expression).or_else(|| constant(expression, module, depth)),
+        Expr::Name(_) => constant(expression, module, depth),
         _ => None,
     }
+}
+
+/// The value of a constant of the file or of a neighbour. A list may change at run time.
+fn constant(name: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
+    let Named::Value { value, is_alias: false, .. } = module.resolve(name) else { return None };
+    literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
 }
 
 fn number(number: &Number) -> Option<Value> {

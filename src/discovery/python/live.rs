@@ -60,11 +60,15 @@ impl Live {
         live
     }
 
-    /// What it says of a helper, whose names have this prefix.
-    pub fn of_helper(&self, prefix: &str) -> Self {
+    /// What it says of a helper, whose names have this prefix, and of others, whose names have theirs.
+    pub fn of_helper(&self, prefix: &str, of_others: &str) -> Self {
         let inside = |names: &HashMap<String, Schema>| {
-            let own = names.iter().filter_map(|(name, it)| Some((name.strip_prefix(prefix)?.to_owned(), it.clone())));
-            own.collect()
+            let known = names.iter().filter_map(|(name, schema)| {
+                let own = name.strip_prefix(prefix);
+                let known = own.or_else(|| name.starts_with(of_others).then_some(name.as_str()))?;
+                Some((known.to_owned(), schema.clone()))
+            });
+            known.collect()
         };
         let names = self.names.iter().map(|(side, names)| (*side, inside(names))).collect();
         Self { names, definitions: self.definitions.clone() }
@@ -92,6 +96,10 @@ impl Live {
 
     pub(super) fn named(&self, name: &str, side: Side) -> Option<&Schema> {
         self.names.get(&side)?.get(name)
+    }
+
+    pub(super) fn defines(&self, key: &str) -> bool {
+        self.definitions.iter().any(|definition| definition.key == key)
     }
 
     pub(super) fn definition(&self, place: usize) -> Option<&LiveDefinition> {

@@ -17,17 +17,20 @@ mod live;
 mod model;
 mod missing;
 mod module;
+mod names;
 mod program;
 mod public;
 mod reach;
 mod results;
 mod roles;
 mod schema;
+mod scopes;
 mod syntax;
 mod types;
 
 pub use frameworks::{Called, Calls, PROGRAM};
 pub use live::{Live, OpenNames};
+pub use scopes::{Known, Scopes};
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
 use std::collections::HashMap;
@@ -78,13 +81,13 @@ pub fn read_file(path: &Path) -> ToolFile {
 
 /// Describes a file from its bytes.
 pub fn read_bytes(path: &Path, bytes: &[u8]) -> ToolFile {
-    read_bytes_with(path, bytes, Live::default())
+    read_bytes_with(path, bytes, Known::default())
 }
 
-/// The same with a description of live types.
-pub fn read_bytes_with(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
+/// The same with what is known beyond its text.
+pub fn read_bytes_with(path: &Path, bytes: &[u8], known: Known<'_>) -> ToolFile {
     // A panic of the parser makes one file broken.
-    let read = catch_unwind(AssertUnwindSafe(|| describe_file(path, bytes, described)));
+    let read = catch_unwind(AssertUnwindSafe(|| describe_file(path, bytes, known)));
     let mut file = read.unwrap_or_else(|_| {
         let mut file = blank(path, kind_of_undecodable(bytes));
         let fix = "simplify it, and please report it";
@@ -114,7 +117,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Diagnosis> {
     Ok(bytes)
 }
 
-fn describe_file(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
+fn describe_file(path: &Path, bytes: &[u8], known: Known<'_>) -> ToolFile {
     let mut file = blank(path, Kind::Internal);
     let source = match pep723::decode(bytes) {
         Ok(source) => source,
@@ -139,7 +142,7 @@ fn describe_file(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
             file.break_with(Some(line), too_deep());
             false
         }
-        None => read_module(&mut file, &source, described),
+        None => read_module(&mut file, &source, known),
     };
     if !names_its_pack {
         name_pack(&mut file);
@@ -148,7 +151,7 @@ fn describe_file(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
 }
 
 /// Returns whether the module sets `pack`.
-fn read_module(file: &mut ToolFile, source: &str, described: Live) -> bool {
+fn read_module(file: &mut ToolFile, source: &str, known: Known<'_>) -> bool {
     let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
         return false;
     };
@@ -158,7 +161,7 @@ fn read_module(file: &mut ToolFile, source: &str, described: Live) -> bool {
             file.break_with(Some(Lines::of(source).at(offset.to_usize())), too_deep());
             false
         }
-        None => describe_module(file, source, &parsed, described),
+        None => describe_module(file, source, &parsed, known),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -188,8 +191,9 @@ pub(in crate::discovery) fn calls_of(path: &Path) -> Option<Calls> {
     catch_unwind(|| Calls::of(&Module::read(&source, parsed.suite()), parsed.suite())).ok()
 }
 
-fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
-    let mut module = Module::read(source, parsed.suite()).with_live(described);
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, known: Known<'_>) -> bool {
+    let path = file.path.clone();
+    let mut module = Module::read(source, parsed.suite()).knowing(known, &path);
     if file.kind == Kind::Internal
         && let Some((line, toml)) = frontmatter(&module, parsed)
     {
@@ -249,6 +253,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         warn_of_no_tools(&mut module);
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
+    file.borrowed = module.take_borrowed();
     file.servers = module.servers;
     file.imports = module.imports.into_iter().collect();
     file.open = module.open.into_inner();
@@ -332,6 +337,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         servers: Servers::default(),
         imports: Vec::new(),
         open: OpenNames::new(),
+        borrowed: Vec::new(),
         helpers: Vec::new(),
         beside: None,
         is_for_first_sdk: false,

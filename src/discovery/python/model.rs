@@ -5,7 +5,8 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 use super::classes::{Ancestry, ClassKind, class_keyword};
 use super::known_types::Side;
 use super::literals::{keyword, literal};
-use super::module::{Module, Named, name_of};
+use super::module::{Module, name_of};
+use super::names::Named;
 
 /// The configuration of a model.
 pub(super) struct ModelConfig {

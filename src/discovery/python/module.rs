@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::rc::Rc;
 
 use ruff_python_ast::{
@@ -12,9 +13,11 @@ use super::all_imports::all_imports;
 use super::classes::Ancestry;
 use super::frameworks::{GroupIndex, Offers, makes_tools, servers_of};
 use super::live::{Live, OpenNames};
+use super::names::dotted;
 use super::public::Exports;
 use super::reach::{Reach, is_main_guard, runs_main};
 use super::schema::{Budget, Definitions};
+use super::scopes::{Known, Linked};
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
 use crate::discovery::{Servers, Warning};
@@ -70,10 +73,24 @@ pub(super) struct Module<'a> {
     pub(super) live: Live,
     /// The names that only live types can resolve.
     pub(super) open: RefCell<OpenNames>,
+    /// The files whose names it imports, where they are looked up.
+    pub(super) linked: Option<Linked<'a>>,
+    /// The names of other files that it has looked up.
+    pub(super) borrowed: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Module<'a> {
     pub(super) fn read(source: &str, body: &'a [Stmt]) -> Self {
+        let mut module = Self::bind(source, body);
+        module.imports = all_imports(body);
+        module.offers = Offers::of(&module, body);
+        module.servers = servers_of(&module, body);
+        module.borrowed.take();
+        module
+    }
+
+    /// Its names only.
+    pub(super) fn bind(source: &str, body: &'a [Stmt]) -> Self {
         let mut module = Self {
             bindings: HashMap::new(),
             star_imports: Vec::new(),
@@ -96,17 +113,17 @@ impl<'a> Module<'a> {
             ancestries: RefCell::default(),
             live: Live::default(),
             open: RefCell::default(),
+            linked: None,
+            borrowed: RefCell::default(),
         };
         module.block(body, Reach::Runs);
-        module.imports = all_imports(body);
-        module.offers = Offers::of(&module, body);
-        module.servers = servers_of(&module, body);
         module
     }
 
-    /// The same with a description of live types.
-    pub(super) fn with_live(mut self, live: Live) -> Self {
-        self.live = live.beside(|key| matches!(self.bindings.get(key), Some(Binding::Class(_))));
+    /// The same with what is known beyond the text of its file, which has this path.
+    pub(super) fn knowing(mut self, known: Known<'a>, path: &'a Path) -> Self {
+        self.live = known.live.beside(|key| matches!(self.bindings.get(key), Some(Binding::Class(_))));
+        self.linked = known.scopes.map(|(scopes, host)| Linked::new(scopes, path, host));
         self
     }
 
@@ -353,70 +370,4 @@ fn is_overload(function: &StmtFunctionDef) -> bool {
         Expr::Attribute(attribute) => attribute.attr.as_str() == "overload",
         _ => false,
     })
-}
-
-/// What a name in a hint means.
-pub(super) enum Named<'a> {
-    /// Something from outside the file, by its full dotted name (`builtins.int`, `typing.Optional`).
-    Outside(String),
-    /// A class of the file.
-    Class(&'a StmtClassDef),
-    /// A name with one value, which may be an alias of a type.
-    Value {
-        name: &'a str,
-        value: &'a Expr,
-        /// Whether it is an explicit alias: `type X = …`, `X: TypeAlias = …`.
-        is_alias: bool,
-    },
-    /// Unknown.
-    Nothing,
-}
-
-/// A dotted name as it is written.
-pub(super) fn dotted(expression: &Expr) -> Option<String> {
-    match expression {
-        Expr::Name(name) => Some(name.id.to_string()),
-        Expr::Attribute(attribute) => Some(format!("{}.{}", dotted(&attribute.value)?, attribute.attr)),
-        _ => None,
-    }
-}
-
-impl<'a> Module<'a> {
-    /// Resolves a dotted name.
-    pub(super) fn resolve(&self, expression: &Expr) -> Named<'a> {
-        let mut parts = Vec::new();
-        let mut at = expression;
-        while let Expr::Attribute(attribute) = at {
-            parts.push(attribute.attr.as_str());
-            at = &attribute.value;
-        }
-        let Some(first) = at.as_name_expr() else { return Named::Nothing };
-        parts.reverse();
-        let dotted = |head: &str| parts.iter().fold(head.to_owned(), |path, part| path + "." + part);
-        match self.bindings.get_key_value(first.id.as_str()) {
-            Some((_, Binding::Import(full))) => Named::Outside(dotted(full)),
-            Some((_, Binding::Class(class))) if parts.is_empty() => Named::Class(class),
-            Some((name, Binding::Value(value))) if parts.is_empty() => Named::Value { name, value, is_alias: false },
-            Some((name, Binding::Alias(value))) if parts.is_empty() => Named::Value { name, value, is_alias: true },
-            Some(_) => Named::Nothing,
-            None => Named::Outside(dotted(&self.unbound(&first.id))),
-        }
-    }
-
-    /// Whether an expression names a class of the file.
-    pub(super) fn is_class(&self, expression: &Expr) -> bool {
-        matches!(self.resolve(expression), Named::Class(_))
-    }
-
-    /// The full dotted name of an expression, when it comes from outside the file.
-    pub(super) fn outside_name(&self, expression: &Expr) -> Option<String> {
-        if let Named::Outside(name) = self.resolve(expression) { Some(name) } else { None }
-    }
-
-    /// An unbound name is a builtin, or imported with `*`.
-    fn unbound(&self, name: &str) -> String {
-        let mut from_stars = self.star_imports.iter().map(|module| format!("{module}.{name}"));
-        let known = from_stars.find(|full| super::known_types::KnownType::named(full).is_some());
-        known.unwrap_or_else(|| format!("builtins.{name}"))
-    }
 }

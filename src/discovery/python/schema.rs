@@ -187,12 +187,7 @@ impl std::hash::Hash for Target<'_> {
 
 impl Reference<'_> {
     /// Its name under `$defs`. The form inside a model has a name that no class can have.
-    fn key(&self, is_shared: bool) -> String {
-        let name = match self.target {
-            Target::Class(class) => class.name.as_str(),
-            Target::Alias(name, _) => name,
-            Target::Live(_) => "",
-        };
+    fn key(&self, name: &str, is_shared: bool) -> String {
         let name = in_ascii(name);
         if is_shared || !self.side.is_in_model() { name } else { format!("{name}-in-model") }
     }
@@ -257,12 +252,12 @@ impl<'a> Module<'a> {
 
     /// The key of a definition. A class with the same form inside and outside of models has one key.
     pub(super) fn key_of(&self, reference: Reference<'a>) -> String {
-        let is_shared = match reference.target {
-            Target::Class(class) => self.ancestry(class).is_same_everywhere(),
-            Target::Alias(..) => false,
+        let (name, is_shared) = match reference.target {
+            Target::Class(class) => (class.name.as_str(), self.ancestry(class).is_same_everywhere()),
+            Target::Alias(name, _) => (name, false),
             Target::Live(place) => return self.live.definition(place).map(|live| live.key.clone()).unwrap_or_default(),
         };
-        reference.key(is_shared)
+        reference.key(&self.name_of_definition(name, reference.target.place()), is_shared)
     }
 
     /// `{"$ref": …}`

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef};
-use ruff_python_parser::parse_expression;
 use serde_json::{Value, json};
 
 use super::classes::ClassKind;
@@ -13,7 +12,8 @@ use super::known_types::{KnownType, Side, pydantic_type};
 use super::literals::literal;
 use super::live::means_anything;
 use super::model::is_readable;
-use super::module::{Module, Named, dotted};
+use super::module::Module;
+use super::names::{Named, dotted};
 use super::results::file_result;
 use super::schema::{
     Definition, LARGEST_ALIAS, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
@@ -63,8 +63,7 @@ impl<'m, 'a> Hints<'m, 'a> {
         let schema = match hint {
             Expr::NoneLiteral(_) => KnownType::Null.bare(self.side),
             Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
-                let parsed = parse_expression(text.value.to_str().trim());
-                parsed.map(|parsed| self.hint(parsed.expr())).unwrap_or_default()
+                Module::unquote(text).map(|hint| self.hint(&hint)).unwrap_or_default()
             }
             Expr::BinOp(operation) if operation.op == Operator::BitOr => self.union(hint),
             Expr::Name(_) | Expr::Attribute(_) => self.name(hint),
@@ -108,7 +107,7 @@ impl<'m, 'a> Hints<'m, 'a> {
 
     /// The schema that a live type described for a name. A name without one is added to the open names.
     fn live(&mut self, hint: &Expr) -> Option<Schema> {
-        self.live_named(dotted(hint)?)
+        self.live_named(self.module.name_for_worker(hint, dotted(hint)?)?)
     }
 
     pub(super) fn live_named(&mut self, name: String) -> Option<Schema> {

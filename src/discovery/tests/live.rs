@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::discovery::python::Live;
+use crate::discovery::python::{Known, Live};
 use crate::discovery::{ToolFile, read_bytes_with};
 
 const IMPORTS: &str = "from typing import Any\nfrom shapes import Color, Spot\nimport shapes as s\n";
@@ -23,7 +23,11 @@ const DESCRIPTION: &str = r##"{
 }"##;
 
 fn read(source: &str, description: &str) -> ToolFile {
-    read_bytes_with(Path::new("brave.py"), format!("{IMPORTS}{source}").as_bytes(), Live::read(description))
+    read_bytes_with(
+        Path::new("brave.py"),
+        format!("{IMPORTS}{source}").as_bytes(),
+        Known { live: Live::read(description), ..Known::default() },
+    )
 }
 
 fn open(source: &str) -> Value {

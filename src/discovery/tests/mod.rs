@@ -9,6 +9,7 @@ mod foreign_classes;
 mod frameworks;
 mod given;
 mod hints;
+mod linked;
 mod live;
 mod several;
 mod made;

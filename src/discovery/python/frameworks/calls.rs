@@ -10,7 +10,8 @@ use super::obstacles::is_callable;
 use super::runs::is_loop;
 use crate::discovery::is_standard;
 use crate::discovery::modules::join;
-use crate::discovery::python::module::{Binding, Module, Named, name_of};
+use crate::discovery::python::module::{Binding, Module, name_of};
+use crate::discovery::python::names::Named;
 use crate::discovery::python::reach::is_main_guard;
 use crate::discovery::python::syntax::Depth;
 

@@ -8,7 +8,8 @@ use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
 use super::single::{attribute, is_tool_by_its_form, needed_field, one};
 use super::{decorated_by, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
-use crate::discovery::python::module::{Binding, Module, Named, name_of};
+use crate::discovery::python::module::{Binding, Module, name_of};
+use crate::discovery::python::names::Named;
 use crate::discovery::python::public::Served;
 
 /// Further methods of a file are no tools.

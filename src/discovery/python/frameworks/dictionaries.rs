@@ -8,7 +8,8 @@ use super::low_level::{of_class, written_schema};
 use super::{Arguments, Offer, package, text};
 use crate::discovery::python::known_types::Side;
 use crate::discovery::python::literals::keyword;
-use crate::discovery::python::module::{Binding, Module, Named};
+use crate::discovery::python::module::{Binding, Module};
+use crate::discovery::python::names::Named;
 use crate::discovery::python::schema::{Schema, of_type};
 use crate::discovery::python::types::Hints;
 

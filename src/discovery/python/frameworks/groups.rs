@@ -7,7 +7,8 @@ use ruff_python_ast::{Decorator, Expr, ExprCall, StmtFunctionDef};
 use super::commands::{is_group, is_of_click};
 use super::{function_named, text};
 use crate::discovery::python::literals::keyword;
-use crate::discovery::python::module::{Module, Named};
+use crate::discovery::python::module::Module;
+use crate::discovery::python::names::Named;
 
 /// Deeper groups are not read.
 const DEEPEST: usize = 16;

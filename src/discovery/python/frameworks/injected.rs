@@ -5,7 +5,8 @@ use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use ruff_python_parser::parse_expression;
 
 use super::{last_name, package};
-use crate::discovery::python::module::{Module, Named};
+use crate::discovery::python::module::Module;
+use crate::discovery::python::names::Named;
 use crate::discovery::python::public::Served;
 use crate::discovery::python::types::{LONGEST_QUOTED_HINT, elements};
 

@@ -42,7 +42,8 @@ pub(super) use runs::runs_a_server;
 pub(super) use servers::servers_of;
 
 use super::literals::keyword;
-use super::module::{Binding, Module, Named};
+use super::module::{Binding, Module};
+use super::names::Named;
 use crate::discovery::Given;
 
 /// The last names of decorators and functions that make a tool of a function.

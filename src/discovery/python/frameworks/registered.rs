@@ -13,7 +13,8 @@ use super::{
     package, read_offer, word_of,
 };
 use crate::discovery::given::OWN;
-use crate::discovery::python::module::{Module, Named, name_of};
+use crate::discovery::python::module::{Module, name_of};
+use crate::discovery::python::names::Named;
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Given, is_standard};
 

@@ -9,7 +9,8 @@ use ruff_python_ast::{ExceptHandler, Expr, ExprCall, Stmt, StmtFunctionDef, Stmt
 use super::inner::Maker;
 use super::{SERVERS, function_named, last_name, package, word_of};
 use crate::discovery::is_standard;
-use crate::discovery::python::module::{Module, Named, name_of};
+use crate::discovery::python::module::{Module, name_of};
+use crate::discovery::python::names::Named;
 use crate::discovery::python::syntax::Depth;
 
 /// Methods that serve or work, and return when that is over.

@@ -6,7 +6,8 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 
 use super::{FRAMEWORKS, decorated_by, required_by};
-use crate::discovery::python::module::{Module, Named};
+use crate::discovery::python::module::Module;
+use crate::discovery::python::names::Named;
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::several::Listing;
 use crate::discovery::{Servers, is_standard};

@@ -1,0 +1,103 @@
+//! Hints and defaults whose names a neighbour defines: the file is read again together with its neighbours.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::python::{Known, Live, Scopes, read_bytes_with};
+use super::several::{BESIDE, place_within};
+use super::{Function, ToolFile};
+
+/// The files of a tool file that were read again, by path.
+type Again = HashMap<PathBuf, ToolFile>;
+
+impl ToolFile {
+    /// Its functions, read again with the description of live types. `None` if it has changed meanwhile.
+    pub fn described_by(&self, description: &str) -> Option<Vec<Function>> {
+        let scopes = Scopes::of(self.helpers.iter().chain([&self.path]));
+        let paths = self.functions.iter().filter_map(|function| function.defined_in.as_deref());
+        let again = self.read_again(paths.chain([&*self.path]), &Live::read(description), &scopes)?;
+        self.functions.iter().map(|function| self.in_files(function, &again)).collect()
+    }
+
+    /// Completes the schemas in which it or a helper mentions names of other files.
+    pub(super) fn link(&mut self, scopes: &Scopes, helpers: &HashMap<PathBuf, Self>) {
+        let Some(root) = self.path.parent() else { return };
+        let borrows = |file: &&Self| file.borrowed.iter().any(|name| scopes.may_define(&file.path, root, name));
+        let has_own = self.functions.iter().any(|function| function.defined_in.is_none());
+        let own = Some(&*self).filter(|_| has_own);
+        let defining: HashSet<&Path> = self.functions.iter().filter_map(|it| it.defined_in.as_deref()).collect();
+        let files = own.into_iter().chain(defining.into_iter().filter_map(|path| helpers.get(path)));
+        let paths: Vec<&Path> = files.filter(borrows).map(|file| file.path.as_path()).collect();
+        if paths.is_empty() {
+            return;
+        }
+        let Some(again) = self.read_again(paths.into_iter(), &Live::default(), scopes) else { return };
+        let linked = |function: &Function| self.in_files(function, &again).unwrap_or_else(|| function.clone());
+        self.functions = self.functions.iter().map(linked).collect();
+        self.reopen(&again);
+    }
+
+    /// Reads some of its files again. `None` if it has changed since it was read, or a helper is gone.
+    fn read_again<'p>(&self, paths: impl Iterator<Item = &'p Path>, live: &Live, scopes: &Scopes) -> Option<Again> {
+        let mut again = Again::new();
+        for path in paths {
+            if again.contains_key(path) {
+                continue;
+            }
+            let is_own = path == self.path;
+            let prefix = (!is_own).then(|| place_within(&self.path, path).map(|place| format!("{BESIDE}{place}:")));
+            let live = match prefix {
+                Some(prefix) => live.of_helper(&prefix?, BESIDE),
+                None => live.clone(),
+            };
+            let known = Known { live, scopes: Some((scopes, &self.path)) };
+            let read = read_bytes_with(path, &std::fs::read(path).ok()?, known);
+            if is_own && read.fingerprint != self.fingerprint {
+                return None;
+            }
+            again.insert(path.to_owned(), read);
+        }
+        Some(again)
+    }
+
+    /// A function as it is in the files that were read again. `None` if it is not there any more.
+    fn in_files(&self, function: &Function, again: &Again) -> Option<Function> {
+        let path = function.defined_in.as_deref().unwrap_or(&self.path);
+        // Those of a low-level server have no types.
+        let has_types = function.defined_in.is_none() || function.symbol().starts_with(BESIDE);
+        let Some(among) = again.get(path).filter(|_| has_types) else { return Some(function.clone()) };
+        let symbol = function.symbol_in_file();
+        let waiting = among.servers.waiting.iter().flat_map(|waiting| &waiting.functions);
+        let mut all = among.functions.iter().chain(waiting);
+        let found = all.find(|it| it.symbol() == symbol && it.line == function.line)?.clone();
+        let Function { name, symbol, defined_in, .. } = function.clone();
+        Some(Function { name, symbol, defined_in, ..found })
+    }
+
+    /// The names that only live types can resolve, where files were read again.
+    fn reopen(&mut self, again: &Again) {
+        let own = self.path.clone();
+        let place_of = |path: &Path| if path == own { None } else { place_within(&own, path) };
+        let places: HashSet<Option<String>> = again.keys().map(|path| place_of(path)).collect();
+        for names in self.open.values_mut() {
+            let place = |name: &str| Some(name.strip_prefix(BESIDE)?.split_once(':')?.0.to_owned());
+            names.retain(|name| !places.contains(&place(name)));
+        }
+        for (path, file) in again {
+            let place = place_of(path);
+            self.add_open_names(file, place.as_deref());
+        }
+        self.open.retain(|_, names| !names.is_empty());
+    }
+
+    /// Adds what only live types of a file can resolve; of a helper, with its place.
+    pub(super) fn add_open_names(&mut self, file: &Self, place: Option<&str>) {
+        for (side, names) in &file.open {
+            let named = names.iter().map(|name| match place {
+                Some(place) if !name.starts_with(BESIDE) => format!("{BESIDE}{place}:{name}"),
+                _ => name.clone(),
+            });
+            self.open.entry(*side).or_default().extend(named);
+        }
+    }
+}
