@@ -45,6 +45,29 @@ class Several(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual((known["required"], known["properties"]["item"]["description"]), (["item"], "What."))
                 self.assertEqual(self.checked(folder), [("shop.py", "name")], "one name is taken")
 
+    async def test_what_neighbours_define_is_known_before_the_first_call(self):
+        folder = self.given("parcels", "mcp==1.30.0")
+        async with connected(folder) as session:
+            send, weigh = [(await session.tools())[name].input_schema for name in ("server_send", "server_weigh")]
+            self.assertEqual((send["required"], weigh["required"]), (["parcel", "to"], ["parcel"]))
+            self.assertEqual(send["properties"]["to"], {"type": "string", "minLength": 3, "description": "The address."})
+            self.assertEqual(send["$defs"]["Speed"]["enum"], ["slow", "fast"])
+            self.assertEqual(send["properties"]["speed"]["default"], "slow")
+            counted = {"type": "integer", "minimum": 1, "maximum": 100, "default": 2, "description": "How many."}
+            self.assertEqual(weigh["properties"]["rounds"], counted)
+            self.assertEqual(weigh["properties"]["unit"]["default"], "kg")
+            wrong = await session.call("server_send", parcel={"weight": 1})
+            self.assertEqual((wrong.code, "to" in wrong.text), ("INVALID_PARAMS", True), wrong.text)
+            sent = await session.value("server_send", parcel={"weight": 1}, to="here")
+            self.assertEqual(sent["label"], "here slow 10")
+            self.assertEqual(await session.value("server_weigh", parcel={"weight": 1.5}), 3.0)
+            # A type of a package that a neighbour mentions.
+            self.assertNotIn("Icon", send["$defs"])
+            after = [(await session.tools())[name].input_schema for name in ("server_send", "server_weigh")]
+            self.assertIn("src", after[0]["$defs"]["Icon"]["properties"])
+            self.assertEqual((after[0]["required"], after[0]["properties"]), (send["required"], send["properties"]))
+            self.assertEqual(after[1]["properties"], weigh["properties"])
+
     def test_what_is_not_served_is_listed(self):
         folder = scratch(self) / "tools"
         shutil.copytree(FILES / "marked", folder)

@@ -1,0 +1,2 @@
+from . import fields as FIELDS
+from .parcel import Parcel as Parcel

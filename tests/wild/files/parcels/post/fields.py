@@ -1,0 +1,3 @@
+from pydantic import Field
+
+to = Field(description="The address.", min_length=3)
