@@ -124,6 +124,7 @@ impl Report {
             ("dependencies", pack.needs.dependencies.as_ref().map(|set| &set.origin)),
             ("requires-python", pack.needs.requires_python.as_ref().map(|set| &set.origin)),
             ("python_path", pack.needs.python_path.as_ref().map(|set| &set.origin)),
+            ("args", pack.needs.args.as_ref().map(|set| &set.origin)),
         ];
         let is_python = matches!(file.kind, Kind::Python | Kind::Internal);
         let unused: &[_] = if is_python { &of_programs } else { &of_python };

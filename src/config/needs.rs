@@ -1,4 +1,4 @@
-//! What the operator says that a Python file needs: packages and interpreters, in force over its header, and folders of modules.
+//! What the operator says that a Python file needs: packages and interpreters, in force over its header, folders of modules, and a command line.
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,8 @@ pub struct Needs {
     pub requires_python: Option<Setting<String>>,
     /// Folders of further modules, relative to the file that sets them.
     pub python_path: Option<Setting<Vec<PathBuf>>>,
+    /// The command line of its program, without the program's name: `sys.argv[1:]`.
+    pub args: Option<Setting<Vec<String>>>,
 }
 
 /// Folders for a variable that separates them by colons.
@@ -33,12 +35,25 @@ fn folders(value: &DeValue<'_>) -> Result<Vec<PathBuf>, Diagnosis> {
     }
 }
 
+/// Stands between the arguments in the variable by which a worker is given them.
+pub const BETWEEN_ARGS: char = '\u{1f}';
+
+/// A command line for a worker.
+fn command_line(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let args = Vec::<String>::from_toml(value)?;
+    match args.iter().find(|arg| arg.contains([BETWEEN_ARGS, '\0'])) {
+        Some(arg) => Err(Diagnosis::new(format!("{arg:?} contains a control character"), "remove it")),
+        None => Ok(args),
+    }
+}
+
 impl Needs {
     pub(super) fn read(section: &Section<'_>) -> Self {
         Self {
             dependencies: section.take("dependencies"),
             requires_python: section.take("requires-python"),
             python_path: section.take_as("python_path", folders),
+            args: section.take_as("args", command_line),
         }
     }
 
@@ -48,6 +63,7 @@ impl Needs {
             dependencies: over.dependencies.or(self.dependencies),
             requires_python: over.requires_python.or(self.requires_python),
             python_path: over.python_path.or(self.python_path),
+            args: over.args.or(self.args),
         }
     }
 
@@ -60,7 +76,8 @@ impl Needs {
     pub fn reach(&self) -> String {
         let packages = self.dependencies.iter().map(|set| format!(" {:?}", set.value));
         let packages = packages.chain(self.requires_python.iter().map(|set| format!(" {:?}", set.value)));
-        packages.chain(self.python_path.iter().map(|set| format!(" {:?}", set.value))).collect()
+        let packages = packages.chain(self.python_path.iter().map(|set| format!(" {:?}", set.value)));
+        packages.chain(self.args.iter().map(|set| format!(" {:?}", set.value))).collect()
     }
 
     /// The folders of further modules. A configuration file that was opened by a relative path is below the working directory.

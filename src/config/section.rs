@@ -299,7 +299,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "serve" if in_header => "[tool.hostler]",
         "as" => "[tool.NAME] in hostler.toml, with the name of a pack or of a function",
         "protocol" | "serve" | "output" | "input_option" | "ask" | "env" | "config" | "functions"
-        | "new_privileges" | "python_path" => "[tool.NAME] in hostler.toml, with the name of a pack",
+        | "new_privileges" | "python_path" | "args" => "[tool.NAME] in hostler.toml, with the name of a pack",
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {
             "[tool] in hostler.toml for every tool, or [tool.NAME] for one"
         }

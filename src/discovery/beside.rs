@@ -163,6 +163,7 @@ fn needs(path: &Path, packages: Packages) -> Result<Needs, Diagnosis> {
         dependencies: Some(set(packages.dependencies)),
         requires_python: packages.requires_python.map(|value| Setting { value, origin: origin.clone() }),
         python_path: None,
+        args: None,
     })
 }
 

@@ -26,6 +26,7 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             (_, Some(Missing::Module(name))) => missing_module(name, &entry.file),
             (_, Some(Missing::Declaration(name))) => Some(capital(&declaration(name, entry))),
             (_, Some(Missing::Variable(name))) => Some(missing_variable(name, entry)),
+            (_, Some(Missing::Arguments)) => Some(missing_arguments(entry)),
             (_, Some(Missing::Memory)) => entry.settings.max_memory.as_ref().map(|limit| {
                 format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin))
             }),
@@ -133,6 +134,17 @@ fn declaration(name: &str, entry: &FileEntry) -> String {
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Arguments of the program's command line.
+fn missing_arguments(entry: &FileEntry) -> String {
+    match &entry.settings.needs.args {
+        Some(set) => format!("Correct its command line, `args` ({})", set.origin),
+        None => format!(
+            "Set its command line with `args = [\"--name\", \"value\"]` under [tool.{}] in hostler.toml",
+            entry.file.pack
+        ),
+    }
 }
 
 /// A variable that is set in the user's shell but not passed to workers.

@@ -13,6 +13,7 @@ use super::store::Describe;
 use super::walls::walls_of;
 use crate::config::Environment;
 use crate::config::launcher::Launcher as LauncherKind;
+use crate::config::needs::BETWEEN_ARGS;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
@@ -65,6 +66,9 @@ impl Makers {
         let modules = settings.needs.folders(self.env_filter.environment());
         if !modules.is_empty() {
             identity.add("python_path", format!("{modules:?}"));
+        }
+        if let Some(args) = &settings.needs.args {
+            identity.add("args", format!("{:?}", args.value));
         }
         if self.session.is_some() && entry.serving().has_environment() {
             // What uv makes of a header depends on them.
@@ -207,6 +211,7 @@ fn python_spec(entry: &FileEntry, environment: &Environment) -> PythonSpec {
     let mut env: Vec<(String, String)> =
         settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
     env.extend(python_path(entry, environment).map(|path| (PYTHON_PATH.to_owned(), path)));
+    env.extend(settings.needs.args.as_ref().map(|set| (ARGS.to_owned(), set.value.join(&BETWEEN_ARGS.to_string()))));
     PythonSpec {
         fingerprint: entry.file.fingerprint,
         environment: environment_spec(entry),
@@ -217,6 +222,9 @@ fn python_spec(entry: &FileEntry, environment: &Environment) -> PythonSpec {
         env,
     }
 }
+
+/// The variable by which the shim is given the command line of the file's program.
+const ARGS: &str = "HOSTLER_ARGS";
 
 /// The variable that Python reads folders of modules from; the shim does it in its place.
 const PYTHON_PATH: &str = "PYTHONPATH";

@@ -119,6 +119,8 @@ pub enum Missing {
     Declaration(String),
     /// A variable of its environment.
     Variable(String),
+    /// Arguments of its program's command line.
+    Arguments,
     /// Memory.
     Memory,
     /// Processor time.

@@ -68,6 +68,7 @@ pub(super) fn missing(error: &WireError) -> Option<Missing> {
         named("secret").map(Missing::Secret),
         named("undeclared").map(Missing::Declaration),
         named("variable").map(Missing::Variable),
+        named("usage").map(|_| Missing::Arguments),
     ];
     known.into_iter().flatten().next()
 }

@@ -19,8 +19,8 @@ class Needs(unittest.IsolatedAsyncioTestCase):
             place.mkdir()
             (place / "further.py").write_text(f"VALUE = {number}\n")
 
-    def outcome(self, config):
-        done = run("call", "--json", "a.f", "--tools", self.tools, "--config", config, env=environment(), cwd=self.folder)
+    def outcome(self, config, tool="a.f", *arguments):
+        done = run("call", "--json", tool, *arguments, "--tools", self.tools, "--config", config, env=environment(), cwd=self.folder)
         return json.loads(done.stdout)
 
     def findings(self, config):
@@ -55,6 +55,29 @@ class Needs(unittest.IsolatedAsyncioTestCase):
             fault = self.outcome(config)["error"]
             self.assertEqual(fault["code"], "STARTUP_FAILED")
             self.assertIn("hostler.toml:2", fault["message"])
+
+    def test_the_command_line_of_the_program(self):
+        reads = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--root', required=True)\n"
+        for name, body in (("a", reads + "given = parser.parse_args()\ndef f() -> str:\n    return given.root\n"),
+                           ("b", reads + "def f() -> str:\n    return parser.parse_args().root\n")):
+            write_tool(self.tools, name, body, header="")
+            fault = self.outcome(config_file(self.folder, ""), f"{name}.f")["error"]
+            self.assertEqual(fault["code"], {"a": "STARTUP_FAILED", "b": "TOOL_ERROR"}[name])
+            for part in ("arguments are required: --root", f"`args = [\"--name\", \"value\"]` under [tool.{name}]"):
+                self.assertIn(part, fault["message"])
+            for args, root in (('["--root", "/a b"]', "/a b"), ('["--root="]', ""), ('["--root", "ü\\n$HOME"]', "ü\n$HOME")):
+                config = config_file(self.folder, f"[tool.{name}]\nargs = {args}\n")
+                self.assertEqual(self.outcome(config, f"{name}.f").get("result"), root)
+            config = config_file(self.folder, f'[tool.{name}]\nargs = ["--rot"]\n')
+            self.assertIn("hostler.toml:2", self.outcome(config, f"{name}.f")["error"]["message"])
+        config = config_file(self.folder, '[tool.a]\nargs = ["a\\u001fb"]\n')
+        self.assertIn("control character", run("list", "--tools", self.tools, "--config", config).stderr)
+
+    def test_a_program_has_it_before_that_of_a_call(self):
+        header = '# /// script\n# dependencies = []\n# [tool.hostler]\n# serve = "main"\n# ///\n'
+        write_tool(self.tools, "a", "import os, sys\nprint(sys.argv[1:], os.environ.get('HOSTLER_ARGS'))\n", header=header)
+        config = config_file(self.folder, '[tool.a]\nargs = ["-x"]\n')
+        self.assertEqual(self.outcome(config, "a.main", "argv=[\"y\"]").get("result"), "['-x', 'y'] None")
 
     async def test_a_change_of_them_gives_other_workers(self):
         write_tool(self.tools, "a", "import os\n" + USES + "\ndef pid() -> int:\n    return os.getpid()\n", header="")

@@ -68,6 +68,18 @@ class Several(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((after[0]["required"], after[0]["properties"]), (send["required"], send["properties"]))
             self.assertEqual(after[1]["properties"], weigh["properties"])
 
+    def test_a_program_reads_the_command_line_that_the_operator_sets(self):
+        folder = scratch(self) / "tools"
+        shutil.copytree(FILES / "lines", folder)
+        config = folder.parent / "hostler.toml"
+        for tool in ("by_click.where", "by_argparse.where"):
+            config.write_text("")
+            call = lambda: json.loads(run("call", tool, "--json", "--tools", folder, "--config", config, env=environment(), cwd=folder).stdout)
+            fault = call()["error"]
+            self.assertEqual((fault["code"], "`args = [" in fault["message"]), ("TOOL_ERROR", True), fault)
+            config.write_text('[tool.by_click]\nargs = ["--root", "/data", "more"]\n[tool.by_argparse]\nargs = ["--root", "/data"]\n')
+            self.assertEqual(call().get("result"), "/data")
+
     def test_what_is_not_served_is_listed(self):
         folder = scratch(self) / "tools"
         shutil.copytree(FILES / "marked", folder)

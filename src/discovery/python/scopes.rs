@@ -4,7 +4,8 @@
 //! of its file instead, beyond the end of every text.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -32,6 +33,8 @@ const MOST_LOOKUPS: usize = 64;
 pub struct Scopes {
     files: Vec<(PathBuf, OnceCell<Suite>)>,
     numbers: HashMap<PathBuf, usize>,
+    /// The names of the files and of the folders around them: no other name begins one of their modules.
+    tops: HashSet<OsString>,
 }
 
 impl Scopes {
@@ -40,6 +43,9 @@ impl Scopes {
         for path in paths {
             if !scopes.numbers.contains_key(path) {
                 scopes.numbers.insert(path.clone(), scopes.files.len());
+                scopes.tops.extend(path.file_stem().map(OsStr::to_owned));
+                let around = path.ancestors().skip(1).take(DEEPEST_PACKAGE);
+                scopes.tops.extend(around.filter_map(|folder| Some(folder.file_name()?.to_owned())));
                 scopes.files.push((path.clone(), OnceCell::new()));
             }
         }
@@ -66,7 +72,9 @@ impl Scopes {
     fn module_of<'n>(&self, from: &Path, root: &Path, full: &'n str) -> Option<(usize, &'n str)> {
         let name = full.trim_start_matches('.');
         match full.len() - name.len() {
-            0 if is_standard(name.split('.').next()?) => None,
+            0 if !self.tops.contains(OsStr::new(name.split('.').next()?)) || is_standard(name.split('.').next()?) => {
+                None
+            }
             0 => {
                 // The tool file's folder, and those above a package.
                 let around = from.ancestors().skip(1).take(DEEPEST_PACKAGE);

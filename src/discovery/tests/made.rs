@@ -67,8 +67,6 @@ fn makers_that_need_more_are_reported() {
         (format!("def main():\n    mcp = FastMCP()\n    {tool}    try:\n        mcp.run()\n    except:\n        end()\n"), "main"),
         (format!("def main():\n    {tool}    other.run()\n"), "main"),
         (format!("def make():\n    {tool}del make\n"), "make"),
-        (format!("import click\n@click.command()\n@click.option('--a', required=True)\ndef main(a):\n    {tool}"), "main"),
-        (format!("import click\n@click.command()\n@click.argument('a')\ndef main(a):\n    {tool}"), "main"),
         (format!("def register(*, mcp):\n    {tool}"), "register"),
         (format!("@wrapped\ndef make():\n    {tool}"), "make"),
         (format!("def main():\n    mcp = FastMCP()\n    {tool}    with open():\n        mcp.run()\n"), "main"),
@@ -132,6 +130,9 @@ fn functions_that_run_their_server_or_wait_for_it_are_called() {
         format!("def main(path: str | None):\n    {tool}"),
         format!("def main(path: Optional['Path'], name: Union[int, None]):\n    {tool}"),
         format!("@click.command('x')\n@click.option('--a', default=1)\ndef main(a):\n    {tool}"),
+        format!(
+            "@click.command()\n@click.option('--a', required=True)\n@click.argument('b')\ndef main(a, b):\n    {tool}"
+        ),
     ] {
         let found = file(&format!(
             "import asyncio, anyio, click, sys, uvicorn\nfrom fastmcp import FastMCP\n{text}def helper(): ...\n"

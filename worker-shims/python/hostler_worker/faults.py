@@ -114,7 +114,26 @@ def _missing(error):
         what, name = "undeclared", getattr(error, "undeclared", None)
     elif kind is KeyError and _raised_by_environ(error):
         what, name = "variable", error.args[0]
+    else:
+        what, name = "usage", _usage_error(error)
     return {what: name} if type(name) is str else {}
+
+
+def _usage_error(error):
+    """What argparse or click says of the command line that the file's program reads."""
+    if issubclass(type(error), SystemExit):
+        frame = error.__traceback__
+        while frame is not None:
+            names = frame.tb_frame.f_code.co_name, frame.tb_frame.f_globals.get("__name__")
+            if names == ("error", "argparse"):
+                return frame.tb_frame.f_locals.get("message")
+            frame = frame.tb_next
+    elif any(one.__name__ == "UsageError" and one.__module__.partition(".")[0] in ("click", "typer") for one in type(error).__mro__):
+        try:
+            return error.format_message().rstrip(".")
+        except Exception:
+            pass
+    return None
 
 
 def _raised_by_environ(error):
@@ -131,7 +150,7 @@ def import_failed(id, error):
     data = {"type": type_name(error), "traceback": traceback_of(error), "line": _line_of(error), "file": state.tool_file,
             **_missing(error)}
     told = describe(error)
-    if issubclass(type(error), SystemExit):
+    if issubclass(type(error), SystemExit) and "usage" not in data:
         # Neither of what helps within a call helps here.
         told = told.partition(";")[0].replace("the tool asked", "the file asked, while it was imported,") + \
             "; remove that, or move it into a function"
@@ -169,6 +188,9 @@ def type_name(error):
 
 def describe(error):
     """`Type: text`, in one line of defence against exceptions that fail to print themselves."""
+    usage = _usage_error(error)
+    if type(usage) is str:
+        return "the file's program refuses its command line: " + usage
     if issubclass(type(error), SystemExit):
         return _exit_text(error)
     return _named(error, ()) + _advice(error)

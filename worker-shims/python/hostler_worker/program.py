@@ -12,7 +12,7 @@ def running(code, path):
         module = type(sys)("__main__")
         module.__file__ = path
         with Printed() as printed, Surroundings():
-            sys.argv = [path, *map(str, argv)]
+            sys.argv = [path, *sys.argv[1:], *map(str, argv)]
             sys.stdin = TextIOWrapper(BytesIO(stdin.encode("utf-8", "surrogateescape")), "utf-8")
             sys.modules["__main__"] = module  # pickle and dataclasses look there
             try:

@@ -8,7 +8,7 @@ use ruff_python_ast::{Decorator, Expr, ParameterWithDefault, Stmt, StmtClassDef,
 
 use super::inner::{Maker, is_decorated_by};
 use super::runs::Own;
-use super::{FRAMEWORKS, decorated_by, keyword, last_name, package};
+use super::{FRAMEWORKS, decorated_by, last_name, package};
 use crate::discovery::python::module::{Binding, Module, name_of};
 use crate::discovery::python::syntax::Depth;
 
@@ -184,16 +184,10 @@ fn accepts_none(annotation: &Expr) -> bool {
     }
 }
 
-/// A command of click that can be run without arguments.
+/// A command of click, which is run with the command line that the operator sets.
 fn is_click_program(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     let full =
         |decorator: &Decorator| module.outside_name(decorated_by(decorator)).filter(|full| package(full) == "click");
-    let is_optional = |decorator: &Decorator| {
-        let call = decorator.expression.as_call_expr();
-        let said = |word: &str| call.is_some_and(|call| keyword(call, word).is_some());
-        full(decorator).is_some_and(|full| last_name(&full) != "argument") && !said("required") && !said("prompt")
-    };
-    let mut decorators = function.decorator_list.iter();
     let is_command = |decorator: &Decorator| full(decorator).is_some_and(|full| last_name(&full) == "command");
-    decorators.clone().any(is_command) && decorators.all(is_optional)
+    function.decorator_list.iter().any(is_command) && function.decorator_list.iter().all(|it| full(it).is_some())
 }

@@ -2,6 +2,7 @@
 once, by the first call that needs one of its tools, unless the file has called it."""
 
 import gc
+import sys
 import threading
 from types import FunctionType, MethodType
 from weakref import ref
@@ -207,12 +208,12 @@ def _nothing():
 
 
 def _program(value):
-    """What runs a command of click without arguments, as its program does; anything else as it is."""
+    """What runs a command of click with the file's command line, as its program does; anything else as it is."""
     if package_of(type(value)) != "click":
         return value
 
     def run(*_):
-        return value.main(args=[], prog_name=value.name, standalone_mode=False)
+        return value.main(args=sys.argv[1:], prog_name=value.name, standalone_mode=False)
 
     run.__wrapped__ = value.callback
     return run
