@@ -28,7 +28,7 @@ use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
 use crate::discovery::{
     Answers, Cache, FolderProblem, Kind, Status, ToolFile, look_beside, read_tool, resolve_collisions,
-    resolve_overrides, scan_all,
+    resolve_overrides, scan_all, server_below,
 };
 
 /// What the rules need beside the files.
@@ -67,7 +67,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         file.rename(config);
     }
     let claims = collisions(&scan.files);
-    let mut report = Report::default();
+    let mut report = Report { server_below: server_below(&scan.below), ..Report::default() };
     let problems = scan.problems.iter().filter(|problem| problem.matters(&config.tools.origin));
     report.files.extend(problems.map(|problem| folder_report(problem, config)));
     for folder in folders {

@@ -58,6 +58,8 @@ impl FileReport {
 pub struct Report {
     /// Every file that was checked, also those without findings.
     pub files: Vec<FileReport>,
+    /// Where there is nothing to check: which folder below has a server.
+    pub server_below: Option<String>,
 }
 
 impl Report {

@@ -104,9 +104,9 @@ fn summary(report: &Report) -> String {
     let warnings = report.findings().count() - errors;
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
-        return format!(
-            "{files} checked: pass a folder with --tools DIR, or put Python files or executables into ./tools"
-        );
+        let below = report.server_below.as_deref();
+        let fix = below.unwrap_or("pass a folder with --tools DIR, or put Python files or executables into ./tools");
+        return format!("{files} checked: {fix}");
     }
     if errors + warnings == 0 {
         return format!("{files} checked, no problems");

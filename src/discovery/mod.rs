@@ -2,6 +2,7 @@
 //!
 //! Nothing here imports or runs a tool's code. A type that cannot be determined from the text admits anything (`{}`).
 
+mod below;
 mod beside;
 mod cache;
 mod collisions;
@@ -36,6 +37,7 @@ use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
 use crate::pep723::Metadata;
 
+pub use below::server_below;
 pub use beside::Beside;
 pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, thread};
 
+use super::below::servers_below;
 use super::cache::{Cache, PendingWrite};
 use super::packages::is_of_package;
 use super::reader::{CacheLines, ReadFile, Reader};
-use super::{Answers, ToolFile, executable, imports};
+use super::{Answers, Kind, Status, ToolFile, executable, imports};
 use crate::config::origin::{Diagnosis, Origin};
 
 /// Fewer files are read faster on one thread.
@@ -24,6 +25,8 @@ pub struct Scan {
     pub files: Vec<ToolFile>,
     /// The folders that could not be read, in the order they were given.
     pub problems: Vec<FolderProblem>,
+    /// Where nothing is served: files below the folders that make a server.
+    pub below: Vec<PathBuf>,
     /// What was read, to be cached for the next run.
     pub unsaved: Option<PendingWrite>,
 }
@@ -86,7 +89,11 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
     }
-    Scan { files, problems, unsaved: lines.unsaved(reader) }
+    let may_have_tools =
+        |file: &ToolFile| file.kind == Kind::Executable && !matches!(file.status, Status::NotAsked { .. });
+    let is_silent = |file: &ToolFile| file.functions.is_empty() && !may_have_tools(file);
+    let below = if files.iter().all(is_silent) { servers_below(folders) } else { Vec::new() };
+    Scan { files, problems, below, unsaved: lines.unsaved(reader) }
 }
 
 /// Reads files in the order of the paths, many of them on several threads.

@@ -1,7 +1,7 @@
 //! One snapshot of all tools: the tool files with their settings and their tools, by both names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, Validator};
@@ -178,6 +178,8 @@ pub struct Catalogue {
     pub prompts: Vec<Arc<Tool>>,
     /// Folders that could not be read.
     pub problems: Vec<FolderProblem>,
+    /// Where nothing is served: files below the tools folders that make a server.
+    pub below: Vec<PathBuf>,
     /// The mode in force.
     pub mode: Mode,
     /// The modes that there are.
@@ -213,8 +215,13 @@ impl Catalogue {
         }
         resolve_collisions(&mut scan.files);
         scan.problems.retain(|problem| problem.matters(&config.tools.origin));
-        let mut catalogue =
-            Self { problems: scan.problems, mode: config.mode.value, modes: config.modes.clone(), ..Self::default() };
+        let mut catalogue = Self {
+            problems: scan.problems,
+            below: scan.below,
+            mode: config.mode.value,
+            modes: config.modes.clone(),
+            ..Self::default()
+        };
         for file in scan.files {
             catalogue.add(Arc::new(FileEntry::new(file, config, looked, &mut stand_ins, complete)), config);
         }

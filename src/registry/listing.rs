@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Catalogue, FileEntry, Filter, Registry, RoleKind, Tool};
-use crate::discovery::{LeftOut, Warning};
+use crate::discovery::{LeftOut, Warning, server_below};
 
 /// One line of the list.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -51,6 +51,7 @@ impl Registry {
         let rows = catalogue.rows(filter);
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
         let advice = match (rows.is_empty(), filter.is_empty()) {
+            (false, true) if catalogue.tools.is_empty() => server_below(&catalogue.below),
             (false, _) => None,
             (true, false) => Some(filter.missed(&catalogue).unwrap_or_else(general)),
             (true, true) => {

@@ -11,7 +11,7 @@ use super::file_entry::FileEntry;
 use crate::config::builtin::{GROUPS, listed_as};
 use crate::config::mode::Mode;
 use crate::config::section::{is_typo_of, nearest};
-use crate::discovery::SourceId;
+use crate::discovery::{SourceId, server_below};
 use crate::pep723::nearest_identifier;
 
 /// Why a name is not a tool's.
@@ -36,6 +36,7 @@ impl Catalogue {
         let silent: Vec<String> = silent.take(3).map(|entry| file_name(&entry.file.path)).collect();
         match (self.tools.is_empty(), silent.as_slice()) {
             (false, _) => None,
+            (true, _) if let Some(below) = server_below(&self.below) => Some(below),
             (true, []) if !self.files.is_empty() => None,
             (true, []) => {
                 Some("name a folder with --tools DIR, or put Python files or executables into ./tools".to_owned())

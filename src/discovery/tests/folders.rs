@@ -116,3 +116,32 @@ fn missing_default_folders_are_not_reported() {
         assert!(problems[0].matters(&Origin::Flag("--tools")) && !problems[0].matters(&Origin::Default), "{place:?}");
     }
 }
+
+#[test]
+fn a_server_below_the_folder_is_named() {
+    let server = "from fastmcp import FastMCP\nclass Own(FastMCP[int]): ...\nmcp = Own()\n";
+    let low = "from mcp.server import Server\nserver = Server('x')\n@server.list_tools()\nasync def all(): return []\n@server.call_tool()\nasync def call(name, arguments): ...\n";
+    for (files, wanted) in [
+        (vec![("src/pack/other.py", server), ("src/pack/server.py", server)], vec!["src/pack/server.py"]),
+        (
+            vec![("README.md", ""), ("run.sh", "#!/bin/sh\n"), ("a/low.py", low), ("b/c/d/main.py", server)],
+            vec!["a/low.py", "b/c/d/main.py"],
+        ),
+        (
+            vec![
+                ("tests/server.py", server),
+                (".venv/lib/server.py", server),
+                ("a/notes.py", "import mcp\ndef f(): ...\n"),
+            ],
+            vec![],
+        ),
+        (vec![("tool.py", "def f(): ...\n"), ("src/server.py", server)], vec![]),
+        (vec![("helper.py", "X = 1\n"), ("src/server.py", server)], vec!["src/server.py"]),
+        (vec![("a/b/c/d/e/f/g/server.py", server)], vec![]),
+    ] {
+        let folder = folder(&files);
+        let found = scan(&[folder.path().to_owned()]);
+        let below: Vec<&str> = found.below.iter().map(|path| relative(path, folder.path())).collect();
+        assert_eq!(below, wanted, "{files:?}");
+    }
+}

@@ -66,7 +66,13 @@ impl<'m, 'a> Calls<'m, 'a> {
 impl<'a> Visitor<'a> for Calls<'_, '_> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::Call(call) = expression {
-            self.makes |= self.module.outside_name(&call.func).is_some_and(|full| super::is_server_class(&full));
+            self.makes |= match self.module.resolve(&call.func) {
+                Named::Outside(full) => super::is_server_class(&full),
+                Named::Class(class) => {
+                    self.module.ancestry(class).outside.iter().any(|base| super::is_server_class(base))
+                }
+                Named::Value { .. } | Named::Nothing => false,
+            };
             let run = call.func.as_attribute_expr().filter(|method| method.attr.starts_with("run"));
             self.runs |= run.is_some_and(|method| match self.module.resolve(&method.value) {
                 // `app.mcp` of `app.mcp.run()`; not `asyncio` of `asyncio.run()`
