@@ -33,10 +33,15 @@ pub(super) async fn by_shared(opened: Opened, args: &List) -> Option<ExitCode> {
 }
 
 fn report(listing: &Listing, args: &List) -> ExitCode {
-    match &listing.advice {
-        _ if args.json => style::answer_json(&listing.rows),
-        Some(advice) => style::warn(advice),
-        None => style::answer(&as_text(&listing.rows)),
+    if args.json {
+        style::answer_json(&listing.rows);
+        return ExitCode::SUCCESS;
+    }
+    if !listing.rows.is_empty() {
+        style::answer(&as_text(&listing.rows));
+    }
+    if let Some(advice) = &listing.advice {
+        style::warn(advice);
     }
     ExitCode::SUCCESS
 }

@@ -267,14 +267,15 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
         for file in files.iter().filter(might).filter(|file| imported.contains(&file.path)) {
             let of_path = |path: &Path| scanned.get(path).copied().or_else(|| self.serving.get(path));
             let makes = |path: &&PathBuf| !is_of_package(path) && of_path(path).is_some_and(|it| it.servers.makes);
-            if !file.servers.makes && self.known.get(&file.path).is_none_or(|own| !own.iter().any(|path| makes(&path)))
-            {
+            let gives = !file.servers.given.is_empty();
+            let of_helper = || self.known.get(&file.path).is_some_and(|own| own.iter().any(|path| makes(&path)));
+            if !file.servers.makes && !gives && !of_helper() {
                 continue;
             }
             let helpers = self.reachable(&file.path, |_| true);
             let of_path = |path: &Path| scanned.get(path).copied().or_else(|| self.serving.get(path));
             let offers = |path: &PathBuf| of_path(path).is_some_and(|it| it.servers.offer_to_others());
-            if !helpers.iter().any(|path| !stand_alone.contains(path) && offers(path)) {
+            if !gives && !helpers.iter().any(|path| !stand_alone.contains(path) && offers(path)) {
                 continue;
             }
             let known = helpers.iter().filter(|path| !stand_alone.contains(*path));

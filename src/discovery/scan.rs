@@ -92,7 +92,9 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     let may_have_tools =
         |file: &ToolFile| file.kind == Kind::Executable && !matches!(file.status, Status::NotAsked { .. });
     let is_silent = |file: &ToolFile| file.functions.is_empty() && !may_have_tools(file);
-    let below = if files.iter().all(is_silent) { servers_below(folders) } else { Vec::new() };
+    let mut below = if files.iter().all(is_silent) { servers_below(folders) } else { Vec::new() };
+    // What is wrong with those is said of the file that imports them.
+    below.retain(|path| !files.iter().any(|file| file.helpers.contains(path)));
     Scan { files, problems, below, unsaved: lines.unsaved(reader) }
 }
 

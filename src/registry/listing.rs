@@ -40,7 +40,7 @@ pub struct Row {
 pub struct Listing {
     /// Sorted by name.
     pub rows: Vec<Row>,
-    /// Why there are none, and what to do.
+    /// Why there are none, or none of a tool, and what to do.
     pub advice: Option<String>,
 }
 

@@ -138,6 +138,7 @@ fn a_server_below_the_folder_is_named() {
         (vec![("tool.py", "def f(): ...\n"), ("src/server.py", server)], vec![]),
         (vec![("helper.py", "X = 1\n"), ("src/server.py", server)], vec!["src/server.py"]),
         (vec![("a/b/c/d/e/f/g/server.py", server)], vec![]),
+        (vec![("run.py", "import deep.server\n"), ("deep/server.py", server)], vec![]),
     ] {
         let folder = folder(&files);
         let found = scan(&[folder.path().to_owned()]);

@@ -138,3 +138,24 @@ fn a_module_of_strands_has_the_tool_that_it_describes() {
     let other = text.replace("def look_up", "def look");
     assert_eq!(names(&file(&other)), ["helper", "look"], "it describes nothing");
 }
+
+#[test]
+fn functions_that_an_agent_is_given_are_its_tools() {
+    for text in [
+        "from google.adk.agents import Agent\nroot = Agent(model='x', tools=[f], before_agent_callback=helper)\n",
+        "from google.adk import agents\nroot = agents.LlmAgent(tools=[f, AgentTool(agent=other)])\n",
+        "from agno.agent import Agent\nAgent(tools=[Other(), f], tool_hooks=[helper]).print_response('hi')\n",
+        "from langgraph.prebuilt import create_react_agent\ndef make():\n    return create_react_agent(model, tools=[f])\n",
+    ] {
+        let found = file(&format!("def f(a: int): ...\ndef helper(): ...\n{text}"));
+        assert_eq!(names(&found), ["f"], "{text}");
+    }
+    // What it is given of packages says nothing of the file's own functions.
+    for text in [
+        "from google.adk.agents import Agent\nfrom google.adk.tools import search\nAgent(tools=[search])\n",
+        "class Agent: ...\nAgent(tools=[f])\n",
+        "import agno\nfrom own import Runner\nRunner(tools=[f])\n",
+    ] {
+        assert_eq!(names(&file(&format!("def f(a: int): ...\ndef helper(): ...\n{text}"))), ["f", "helper"], "{text}");
+    }
+}

@@ -298,3 +298,17 @@ fn the_own_files_of_a_package_are_tool_files_if_they_mark_tools() {
         ["a.g g"]
     );
 }
+
+#[test]
+fn an_agent_has_the_functions_of_other_files_that_it_is_given() {
+    let agent =
+        "from google.adk.agents import Agent\nfrom parts import f, more\nroot = Agent(model='x', tools=[f, more.g])\n";
+    let files = [
+        ("agent.py", agent),
+        ("main.py", "import agent\nif __name__ == '__main__':\n    print(agent.root)\n"),
+        ("parts/__init__.py", "from .one import f\nfrom . import more\n"),
+        ("parts/one.py", "def f(a: int): ...\ndef helper(): ...\n"),
+        ("parts/more.py", "def g(): ...\n"),
+    ];
+    assert_eq!(served(&files), ["agent.f beside:parts/one.py:f", "agent.g beside:parts/more.py:g"]);
+}

@@ -113,7 +113,7 @@ pub(super) struct Offers<'a> {
     pub(super) makers: Vec<Maker<'a>>,
     /// The functions of other files that it makes tools.
     pub(super) given: Vec<Given>,
-    /// Whether a function of the file gives functions of it to a server.
+    /// Whether the file gives functions to a server, in a function or of other files.
     gives: bool,
     /// Calls that give a server something that cannot be resolved by reading the file, and what they give.
     pub(super) unread: Vec<(&'a ExprCall, &'a Expr)>,
@@ -165,7 +165,9 @@ impl<'a> Offers<'a> {
         for (function, offer) in registered.found {
             found.tools.entry(place(function)).or_insert(offer);
         }
-        found.are_marked |= !found.tools.is_empty() || found.given.iter().any(|given| given.bound.is_none());
+        // An agent is also given tools of packages.
+        let is_given = found.gives && found.given.iter().any(|given| given.bound.is_none());
+        found.are_marked |= !found.tools.is_empty() || is_given;
         found
     }
 
@@ -222,11 +224,21 @@ fn has_server_decorator(module: &Module<'_>, function: &StmtFunctionDef, classes
     })
 }
 
-/// What a server is given: `FastMCP(tools=[search, Tool.from_function(count)])`
+/// What a server or an agent is given: `FastMCP(tools=[search, Tool.from_function(count)])`, `Agent("…", tools=[search])`
 fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
-    let is_server = module.outside_name(&call.func).is_some_and(|full| SERVERS.contains(&last_name(&full)));
-    let list = keyword(call, "tools").filter(|_| is_server).and_then(Expr::as_list_expr);
-    list.map_or(&[], |list| &list.elts)
+    let takes_tools = |full: String| {
+        let class = last_name(&full);
+        SERVERS.contains(&class) || is_agent(&full)
+    };
+    let list = keyword(call, "tools").filter(|_| module.outside_name(&call.func).is_some_and(takes_tools));
+    list.and_then(Expr::as_list_expr).map_or(&[], |list| &list.elts)
+}
+
+/// Whether a class or function makes agents, by its full name: `agno.agent.Agent`, `langgraph.prebuilt.create_react_agent`
+fn is_agent(full: &str) -> bool {
+    let word = last_name(full);
+    !full.starts_with("builtins.")
+        && (word.ends_with("Agent") || word.starts_with("create_") && word.ends_with("_agent"))
 }
 
 fn place(function: &StmtFunctionDef) -> usize {

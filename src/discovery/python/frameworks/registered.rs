@@ -9,14 +9,17 @@ use ruff_python_ast::{Alias, Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
 use super::local::{LocalImports, module_of};
 use super::{
-    FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_class, keyword, listed_tools,
-    package, read_offer, word_of,
+    FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_agent, is_class, keyword,
+    listed_tools, package, read_offer, word_of,
 };
 use crate::discovery::given::OWN;
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
 use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Given, is_standard};
+
+/// Further packages whose agents are given functions.
+const AGENTS: [&str; 4] = ["langgraph", "autogen_agentchat", "deepagents", "haystack"];
 
 /// More functions of other files are not read.
 const MOST: usize = 1000;
@@ -34,7 +37,11 @@ pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Re
         gives: false,
         unread: Vec::new(),
     };
-    if module.imports.iter().any(|import| FRAMEWORKS.contains(&package(import))) {
+    let is_of_framework = |import: &str| {
+        let top = package(import);
+        FRAMEWORKS.contains(&top) || AGENTS.contains(&top) || import.starts_with("google.adk")
+    };
+    if module.imports.iter().any(|import| is_of_framework(import)) {
         search.visit_body(body);
     }
     search
@@ -51,7 +58,7 @@ pub(super) struct Registered<'m, 'a> {
     depth: Depth,
     pub found: Vec<(&'a StmtFunctionDef, Offer<'a>)>,
     pub given: Vec<Given>,
-    /// Whether a function of the file gives functions of it to a server.
+    /// Whether the file gives functions to a server, in a function or of other files.
     pub gives: bool,
     /// Calls that give a server something that cannot be resolved by reading the file, and what they give.
     pub unread: Vec<(&'a ExprCall, &'a Expr)>,
@@ -75,8 +82,12 @@ impl<'a> Registered<'_, 'a> {
 
     /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
     fn of_other_file(&mut self, call: &'a ExprCall) {
+        let gives = self.gives;
         for one in listed_tools(self.module, call) {
             self.give(one, &Offer::default(), None);
+        }
+        if self.module.outside_name(&call.func).is_some_and(|full| is_agent(&full)) {
+            self.gives = gives; // an agent needs no server
         }
         let Some(by) = registering(call).filter(|by| is_by_server(self.module, by)) else { return };
         let named = FUNCTION.iter().find_map(|name| keyword(call, name));
@@ -132,6 +143,7 @@ impl<'a> Registered<'_, 'a> {
         {
             let offer = read_offer(self.module, made);
             self.given.push(offer.given(self.module, format!("{OWN}{}", own.name), bound));
+            self.gives = true;
         } else if let Some(value) = value {
             self.give(value, &read_offer(self.module, made), bound);
         }
@@ -152,6 +164,7 @@ impl<'a> Registered<'_, 'a> {
         let top = package(&target);
         if !is_standard(top) && !FRAMEWORKS.contains(&top) && self.given.len() < MOST {
             self.given.push(offer.given(self.module, target, bound));
+            self.gives = true;
         }
     }
 
@@ -203,7 +216,8 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
         if let Expr::Call(call) = expression {
             self.within.extend(call.func.as_call_expr().map(|inner| inner.arguments.range.start().to_usize()));
             self.of_other_file(call);
-            if !self.local.is_empty() {
+            let is_agent = || self.module.outside_name(&call.func).is_some_and(|full| is_agent(&full));
+            if !self.local.is_empty() || is_agent() {
                 self.in_function(call);
             }
         }

@@ -28,7 +28,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         of.insert(".".to_owned());
     }
     let found = Calls::of(module, body);
-    if (offers.gives || !offers.given.is_empty()) && !found.makes {
+    if offers.gives && !found.makes {
         of.insert(".".to_owned());
     }
     Servers {
