@@ -108,11 +108,12 @@ fn summary(report: &Report) -> String {
         let fix = below.unwrap_or("pass a folder with --tools DIR, or put Python files or executables into ./tools");
         return format!("{files} checked: {fix}");
     }
+    let below = report.server_below.iter().map(|below| format!("; {below}")).collect::<String>();
     if errors + warnings == 0 {
-        return format!("{files} checked, no problems");
+        return format!("{files} checked, no problems{below}");
     }
     let bad = report.files.iter().filter(|file| !file.findings.is_empty()).count();
-    format!("{} and {} in {bad} of {files}", plural(errors, "error"), plural(warnings, "warning"))
+    format!("{} and {} in {bad} of {files}{below}", plural(errors, "error"), plural(warnings, "warning"))
 }
 
 pub(super) fn as_text(report: &Report, directory: &Path) -> String {

@@ -35,14 +35,11 @@ fn folders(value: &DeValue<'_>) -> Result<Vec<PathBuf>, Diagnosis> {
     }
 }
 
-/// Stands between the arguments in the variable by which a worker is given them.
-pub const BETWEEN_ARGS: char = '\u{1f}';
-
 /// A command line for a worker.
 fn command_line(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let args = Vec::<String>::from_toml(value)?;
-    match args.iter().find(|arg| arg.contains([BETWEEN_ARGS, '\0'])) {
-        Some(arg) => Err(Diagnosis::new(format!("{arg:?} contains a control character"), "remove it")),
+    match args.iter().find(|arg| arg.contains('\0')) {
+        Some(arg) => Err(Diagnosis::new(format!("{arg:?} contains a NUL character"), "remove it")),
         None => Ok(args),
     }
 }
@@ -74,10 +71,13 @@ impl Needs {
 
     /// What decides which code runs, as one text; empty if nothing is set. An approval is bound to it.
     pub fn reach(&self) -> String {
-        let packages = self.dependencies.iter().map(|set| format!(" {:?}", set.value));
-        let packages = packages.chain(self.requires_python.iter().map(|set| format!(" {:?}", set.value)));
-        let packages = packages.chain(self.python_path.iter().map(|set| format!(" {:?}", set.value)));
-        packages.chain(self.args.iter().map(|set| format!(" {:?}", set.value))).collect()
+        let parts = [
+            self.dependencies.as_ref().map(|set| format!(" dependencies {:?}", set.value)),
+            self.requires_python.as_ref().map(|set| format!(" requires-python {:?}", set.value)),
+            self.python_path.as_ref().map(|set| format!(" python_path {:?}", set.value)),
+            self.args.as_ref().map(|set| format!(" args {:?}", set.value)),
+        ];
+        parts.into_iter().flatten().collect()
     }
 
     /// The folders of further modules. A configuration file that was opened by a relative path is below the working directory.

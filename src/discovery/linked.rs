@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::python::{Known, Live, Scopes, read_bytes_with};
+use super::python::{Known, Live, Neighbours, Scopes, read_bytes_with};
 use super::several::{BESIDE, place_within};
 use super::{Function, ToolFile};
 
@@ -14,15 +14,20 @@ impl ToolFile {
     /// Its functions, read again with the description of live types. `None` if it has changed meanwhile.
     pub fn described_by(&self, description: &str) -> Option<Vec<Function>> {
         let scopes = Scopes::of(self.helpers.iter().chain([&self.path]));
+        let neighbours = Neighbours::of(&scopes, &self.path, &self.helpers);
         let paths = self.functions.iter().filter_map(|function| function.defined_in.as_deref());
-        let again = self.read_again(paths.chain([&*self.path]), &Live::read(description), &scopes)?;
-        self.functions.iter().map(|function| self.in_files(function, &again)).collect()
+        let again = self.read_again(paths.chain([&*self.path]), &Live::read(description), &neighbours)?;
+        Some(self.functions.iter().map(|function| self.in_files(function, &again)).collect())
     }
 
     /// Completes the schemas in which it or a helper mentions names of other files.
     pub(super) fn link(&mut self, scopes: &Scopes, helpers: &HashMap<PathBuf, Self>) {
-        let Some(root) = self.path.parent() else { return };
-        let borrows = |file: &&Self| file.borrowed.iter().any(|name| scopes.may_define(&file.path, root, name));
+        if self.helpers.is_empty() {
+            return;
+        }
+        let (own_path, all) = (self.path.clone(), self.helpers.clone());
+        let neighbours = Neighbours::of(scopes, &own_path, &all);
+        let borrows = |file: &&Self| file.borrowed.iter().any(|name| neighbours.may_define(&file.path, name));
         let has_own = self.functions.iter().any(|function| function.defined_in.is_none());
         let own = Some(&*self).filter(|_| has_own);
         let defining: HashSet<&Path> = self.functions.iter().filter_map(|it| it.defined_in.as_deref()).collect();
@@ -31,14 +36,18 @@ impl ToolFile {
         if paths.is_empty() {
             return;
         }
-        let Some(again) = self.read_again(paths.into_iter(), &Live::default(), scopes) else { return };
-        let linked = |function: &Function| self.in_files(function, &again).unwrap_or_else(|| function.clone());
-        self.functions = self.functions.iter().map(linked).collect();
+        let Some(again) = self.read_again(paths.into_iter(), &Live::default(), &neighbours) else { return };
+        self.functions = self.functions.iter().map(|function| self.in_files(function, &again)).collect();
         self.reopen(&again);
     }
 
     /// Reads some of its files again. `None` if it has changed since it was read, or a helper is gone.
-    fn read_again<'p>(&self, paths: impl Iterator<Item = &'p Path>, live: &Live, scopes: &Scopes) -> Option<Again> {
+    fn read_again<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Path>,
+        live: &Live,
+        neighbours: &Neighbours<'_>,
+    ) -> Option<Again> {
         let mut again = Again::new();
         for path in paths {
             if again.contains_key(path) {
@@ -50,7 +59,7 @@ impl ToolFile {
                 Some(prefix) => live.of_helper(&prefix?, BESIDE),
                 None => live.clone(),
             };
-            let known = Known { live, scopes: Some((scopes, &self.path)) };
+            let known = Known { live, neighbours: Some(neighbours) };
             let read = read_bytes_with(path, &std::fs::read(path).ok()?, known);
             if is_own && read.fingerprint != self.fingerprint {
                 return None;
@@ -60,18 +69,24 @@ impl ToolFile {
         Some(again)
     }
 
-    /// A function as it is in the files that were read again. `None` if it is not there any more.
-    fn in_files(&self, function: &Function, again: &Again) -> Option<Function> {
+    /// A function with its schemas as they are in the files that were read again. What it is served as does not change by that.
+    fn in_files(&self, function: &Function, again: &Again) -> Function {
         let path = function.defined_in.as_deref().unwrap_or(&self.path);
         // Those of a low-level server have no types.
         let has_types = function.defined_in.is_none() || function.symbol().starts_with(BESIDE);
-        let Some(among) = again.get(path).filter(|_| has_types) else { return Some(function.clone()) };
+        let Some(among) = again.get(path).filter(|_| has_types) else { return function.clone() };
         let symbol = function.symbol_in_file();
         let waiting = among.servers.waiting.iter().flat_map(|waiting| &waiting.functions);
         let mut all = among.functions.iter().chain(waiting);
-        let found = all.find(|it| it.symbol() == symbol && it.line == function.line)?.clone();
-        let Function { name, symbol, defined_in, .. } = function.clone();
-        Some(Function { name, symbol, defined_in, ..found })
+        let Some(found) = all.find(|it| it.symbol() == symbol && it.line == function.line) else {
+            return function.clone();
+        };
+        Function {
+            description: found.description.clone(),
+            input_schema: found.input_schema.clone(),
+            output_schema: found.output_schema.clone(),
+            ..function.clone()
+        }
     }
 
     /// The names that only live types can resolve, where files were read again.

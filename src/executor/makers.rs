@@ -13,7 +13,6 @@ use super::store::Describe;
 use super::walls::walls_of;
 use crate::config::Environment;
 use crate::config::launcher::Launcher as LauncherKind;
-use crate::config::needs::BETWEEN_ARGS;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
@@ -211,7 +210,6 @@ fn python_spec(entry: &FileEntry, environment: &Environment) -> PythonSpec {
     let mut env: Vec<(String, String)> =
         settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
     env.extend(python_path(entry, environment).map(|path| (PYTHON_PATH.to_owned(), path)));
-    env.extend(settings.needs.args.as_ref().map(|set| (ARGS.to_owned(), set.value.join(&BETWEEN_ARGS.to_string()))));
     PythonSpec {
         fingerprint: entry.file.fingerprint,
         environment: environment_spec(entry),
@@ -220,11 +218,9 @@ fn python_spec(entry: &FileEntry, environment: &Environment) -> PythonSpec {
         pass_env: settings.pass_env.value.clone(),
         directory: None,
         env,
+        args: settings.needs.args.as_ref().map(|set| set.value.clone()).unwrap_or_default(),
     }
 }
-
-/// The variable by which the shim is given the command line of the file's program.
-const ARGS: &str = "HOSTLER_ARGS";
 
 /// The variable that Python reads folders of modules from; the shim does it in its place.
 const PYTHON_PATH: &str = "PYTHONPATH";

@@ -151,15 +151,15 @@ pub fn worker_environment(environment: &Environment, pass: &[String]) -> BTreeMa
 const LOOK: Duration = Duration::from_millis(2);
 
 impl Tracked {
-    /// Waits for the process that runs a different program than its launcher and whose last argument is this one. If
+    /// Waits for the process that runs a different program than its launcher and has this argument. If
     /// the system does not show descendants, it is the launcher itself, which dies with it.
-    pub async fn launched_by(launcher: &Child, last: &OsStr) -> io::Result<Self> {
+    pub async fn launched_by(launcher: &Child, argument: &OsStr) -> io::Result<Self> {
         let Some(root) = i32::try_from(launcher.pid()).ok().and_then(Pid::from_raw).filter(|_| table::tells()) else {
             return Self::behind(launcher, launcher.pid());
         };
         loop {
             let descendants = table::descendants(root, &[], None);
-            let found = descendants.iter().find(|(pid, row)| !row.is_dead && runs(*pid, root, last));
+            let found = descendants.iter().find(|(pid, row)| !row.is_dead && runs(*pid, root, argument));
             if let Some((pid, _)) = found {
                 return Self::behind(launcher, pid.as_raw_pid().unsigned_abs());
             }
@@ -169,11 +169,11 @@ impl Tracked {
 }
 
 /// Between fork and exec a child looks like the launcher, including its arguments.
-fn runs(pid: Pid, launcher: Pid, last: &OsStr) -> bool {
+fn runs(pid: Pid, launcher: Pid, argument: &OsStr) -> bool {
     let program = |pid: Pid| -> Option<PathBuf> { std::fs::read_link(format!("/proc/{pid}/exe")).ok() };
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let ends_so = arguments.strip_suffix(b"\0").and_then(|all| all.rsplit(|byte| *byte == 0).next());
-    ends_so == Some(last.as_encoded_bytes()) && program(pid).is_some_and(|own| Some(own) != program(launcher))
+    let has_it = arguments.split(|byte| *byte == 0).skip(1).any(|one| one == argument.as_encoded_bytes());
+    has_it && program(pid).is_some_and(|own| Some(own) != program(launcher))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -182,7 +182,7 @@ mod tests {
     use crate::process::Launch;
 
     #[tokio::test]
-    async fn the_process_behind_a_launcher_is_found_by_its_last_argument() {
+    async fn the_process_behind_a_launcher_is_found_by_an_argument() {
         // A shell that keeps running, with the wanted child and another one.
         let script = "/bin/sleep 50 & /bin/sleep 60 & wait";
         let launcher = Child::start(&Launch::new("/bin/sh").args(["-c", script, "60"])).await.unwrap();

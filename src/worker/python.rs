@@ -29,6 +29,8 @@ pub struct PythonSpec {
     pub pass_env: Vec<String>,
     /// Additional variables.
     pub env: Vec<(String, String)>,
+    /// The command line of its program.
+    pub args: Vec<String>,
 }
 
 /// Starts Python workers.
@@ -66,6 +68,7 @@ impl Launcher for PythonLauncher {
                 shimmed(interpreter, &spec, &python, &shims, &sources)?
             };
             let own = own_of_interpreter(&launch, &shims);
+            let launch = launch.args(&python.args); // after that: paths in it open nothing
             let walls = spec.walls.as_ref().map(|walls| with_interpreter(walls, &own));
             let launch = match &spec.launcher {
                 Some(launcher) => launcher.wrap(launch, own).await.map_err(|reason| reason.unlaunched(&spec.pack))?,

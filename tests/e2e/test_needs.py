@@ -70,8 +70,34 @@ class Needs(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(self.outcome(config, f"{name}.f").get("result"), root)
             config = config_file(self.folder, f'[tool.{name}]\nargs = ["--rot"]\n')
             self.assertIn("hostler.toml:2", self.outcome(config, f"{name}.f")["error"]["message"])
-        config = config_file(self.folder, '[tool.a]\nargs = ["a\\u001fb"]\n')
-        self.assertIn("control character", run("list", "--tools", self.tools, "--config", config).stderr)
+        config = config_file(self.folder, '[tool.a]\nargs = ["a\\u0000b"]\n')
+        self.assertIn("NUL", run("list", "--tools", self.tools, "--config", config).stderr)
+
+    def test_a_command_line_is_passed_as_it_is(self):
+        write_tool(self.tools, "a", "import sys\nLINE = sys.argv[1:]\ndef f() -> list[str]:\n    return LINE\n", header="")
+        for args in ([], [""], ["", " "], ["a\u001fb", "--", "-I"]):
+            config = config_file(self.folder, f"[tool.a]\nargs = {json.dumps(args)}\n")
+            self.assertEqual(self.outcome(config).get("result"), args)
+        worker = "import json, sys\nfor line in sys.stdin:\n    print(json.dumps({'result': sys.argv[1:], 'error': None}), flush=True)\n"
+        write_tool(self.tools, "bare", worker, header="# /// script\n# dependencies = []\n# ///\n")
+        config = config_file(self.folder, '[tool.bare]\nprotocol = "bare"\nfunctions = ["f"]\nargs = ["-x"]\n')
+        self.assertEqual(self.outcome(config, "bare.f").get("result"), ["-x"])
+
+    def test_a_line_that_a_function_parses_is_not_the_programs(self):
+        body = """import argparse, shlex
+            def f(line: str) -> int:
+                parser = argparse.ArgumentParser()
+                parser.add_argument("--n", type=int)
+                return parser.parse_args(shlex.split(line)).n
+            def g() -> int:
+                raise SystemExit("usage: none")
+            """
+        import textwrap
+
+        write_tool(self.tools, "a", textwrap.dedent("            " + body), header="")
+        for tool, arguments in (("a.f", ["line=--n x"]), ("a.g", [])):
+            fault = self.outcome(config_file(self.folder, ""), tool, *arguments)["error"]
+            self.assertEqual((fault["code"], "command line" in fault["message"]), ("TOOL_ERROR", False), fault)
 
     def test_a_program_has_it_before_that_of_a_call(self):
         header = '# /// script\n# dependencies = []\n# [tool.hostler]\n# serve = "main"\n# ///\n'

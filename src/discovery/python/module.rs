@@ -123,7 +123,8 @@ impl<'a> Module<'a> {
     /// The same with what is known beyond the text of its file, which has this path.
     pub(super) fn knowing(mut self, known: Known<'a>, path: &'a Path) -> Self {
         self.live = known.live.beside(|key| matches!(self.bindings.get(key), Some(Binding::Class(_))));
-        self.linked = known.scopes.map(|(scopes, host)| Linked::new(scopes, path, host));
+        self.linked = known.neighbours.map(|neighbours| Linked::new(neighbours, path));
+        self.ancestries.take(); // without the neighbours' classes
         self
     }
 

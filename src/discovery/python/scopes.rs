@@ -1,7 +1,7 @@
 //! The top levels of neighbouring files: constants, classes and aliases that a file's hints and defaults mention and another one defines.
 //!
-//! A name says where it means something: the parser gives names their place in their text, and names of a neighbour are given the number
-//! of its file instead, beyond the end of every text.
+//! The parser gives each name its place in the text. Names of a neighbour get the number of its file instead, which lies beyond the end of
+//! every text, so that each name is looked up in the file that it is written in.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -52,11 +52,6 @@ impl Scopes {
         scopes
     }
 
-    /// Whether a name that this file imports, dotted, may be of one of the files. `root` is the folder of the tool file.
-    pub(in crate::discovery) fn may_define(&self, from: &Path, root: &Path, full: &str) -> bool {
-        self.module_of(from, root, full).is_some_and(|(_, inside)| !inside.is_empty())
-    }
-
     fn body(&self, number: usize) -> &[Stmt] {
         let (path, body) = &self.files[number];
         body.get_or_init(|| {
@@ -67,18 +62,44 @@ impl Scopes {
             body
         })
     }
+}
+
+/// The files whose names a tool file and its helpers may import.
+pub struct Neighbours<'s> {
+    scopes: &'s Scopes,
+    /// The tool file.
+    host: &'s Path,
+    own: HashSet<usize>,
+}
+
+impl<'s> Neighbours<'s> {
+    pub(in crate::discovery) fn of(scopes: &'s Scopes, host: &'s Path, helpers: &[PathBuf]) -> Self {
+        let paths = helpers.iter().map(PathBuf::as_path).chain([host]);
+        Self { scopes, host, own: paths.filter_map(|path| scopes.numbers.get(path).copied()).collect() }
+    }
+
+    /// Whether a name that this file imports, dotted, may be of one of the files.
+    pub(in crate::discovery) fn may_define(&self, from: &Path, full: &str) -> bool {
+        self.module_of(from, full).is_some_and(|(_, inside)| !inside.is_empty())
+    }
+
+    fn path(&self, number: usize) -> &'s Path {
+        &self.scopes.files[number].0
+    }
 
     /// The file that an import leads to, and what it names inside.
-    fn module_of<'n>(&self, from: &Path, root: &Path, full: &'n str) -> Option<(usize, &'n str)> {
+    fn module_of<'n>(&self, from: &Path, full: &'n str) -> Option<(usize, &'n str)> {
         let name = full.trim_start_matches('.');
         match full.len() - name.len() {
-            0 if !self.tops.contains(OsStr::new(name.split('.').next()?)) || is_standard(name.split('.').next()?) => {
+            0 if !self.scopes.tops.contains(OsStr::new(name.split('.').next()?))
+                || is_standard(name.split('.').next()?) =>
+            {
                 None
             }
             0 => {
                 // The tool file's folder, and those above a package.
                 let around = from.ancestors().skip(1).take(DEEPEST_PACKAGE);
-                std::iter::once(root).chain(around).find_map(|folder| self.module_in(folder, name, None))
+                self.host.parent().into_iter().chain(around).find_map(|folder| self.module_in(folder, name, None))
             }
             dots => {
                 let folder = from.ancestors().nth(dots)?;
@@ -95,7 +116,8 @@ impl Scopes {
             let (part, rest) = left.split_once('.').unwrap_or((left, ""));
             let file = within.join(format!("{part}.py"));
             within.push(part);
-            let number = self.number_of(&file).or_else(|| self.number_of(&within.join("__init__.py")));
+            // A package comes before a module of its name.
+            let number = self.number_of(&within.join("__init__.py")).or_else(|| self.number_of(&file));
             found = number.map(|number| (number, rest)).or(found);
             left = rest;
             if rest.is_empty() {
@@ -106,7 +128,7 @@ impl Scopes {
     }
 
     fn number_of(&self, path: &Path) -> Option<usize> {
-        self.numbers.get(path).copied()
+        self.scopes.numbers.get(path).copied().filter(|number| self.own.contains(number))
     }
 }
 
@@ -115,8 +137,8 @@ impl Scopes {
 pub struct Known<'s> {
     /// What a worker says of its types.
     pub live: Live,
-    /// The files whose names it may import, and the tool file that it belongs to.
-    pub scopes: Option<(&'s Scopes, &'s Path)>,
+    /// The files whose names it may import.
+    pub neighbours: Option<&'s Neighbours<'s>>,
 }
 
 /// Gives names, and texts that may be hints, the number of their file for a place.
@@ -158,23 +180,22 @@ impl Mark {
 
 /// What a module looks up in other files.
 pub(super) struct Linked<'a> {
-    scopes: &'a Scopes,
-    /// The file that is read, and the tool file that it belongs to.
+    neighbours: &'a Neighbours<'a>,
+    /// The file that is read.
     own: &'a Path,
-    host: &'a Path,
     read: RefCell<HashMap<usize, Rc<Module<'a>>>>,
     /// The keys of definitions of other files, by their nodes.
     keys: RefCell<HashMap<usize, String>>,
 }
 
 impl<'a> Linked<'a> {
-    pub(super) fn new(scopes: &'a Scopes, own: &'a Path, host: &'a Path) -> Self {
-        Self { scopes, own, host, read: RefCell::default(), keys: RefCell::default() }
+    pub(super) fn new(neighbours: &'a Neighbours<'a>, own: &'a Path) -> Self {
+        Self { neighbours, own, read: RefCell::default(), keys: RefCell::default() }
     }
 
     fn module(&self, number: usize) -> Rc<Module<'a>> {
         let mut read = self.read.borrow_mut();
-        Rc::clone(read.entry(number).or_insert_with(|| Rc::new(Module::bind("", self.scopes.body(number)))))
+        Rc::clone(read.entry(number).or_insert_with(|| Rc::new(Module::bind("", self.neighbours.scopes.body(number)))))
     }
 }
 
@@ -193,7 +214,7 @@ impl<'a> Module<'a> {
         let within = within.as_deref().unwrap_or(self);
         match within.resolve_here(expression) {
             Named::Outside(full) => {
-                let from = number.map_or(linked.own, |number| linked.scopes.files[number].0.as_path());
+                let from = number.map_or(linked.own, |number| linked.neighbours.path(number));
                 let left = Cell::new(MOST_LOOKUPS);
                 self.imported(linked, within, from, &full, &left).unwrap_or(Named::Outside(full))
             }
@@ -211,13 +232,13 @@ impl<'a> Module<'a> {
         left: &Cell<usize>,
     ) -> Option<Named<'a>> {
         left.set(left.get().checked_sub(1)?);
-        let root = linked.host.parent()?;
         if let Some(unbound) = full.strip_prefix("builtins.") {
-            let mut stars = within.star_imports.iter().map(|module| join(module, unbound));
+            // The last one counts.
+            let mut stars = within.star_imports.iter().rev().map(|module| join(module, unbound));
             return stars.find_map(|full| self.imported(linked, within, from, &full, left));
         }
-        let (number, inside) = linked.scopes.module_of(from, root, full)?;
-        let path = linked.scopes.files[number].0.as_path();
+        let (number, inside) = linked.neighbours.module_of(from, full)?;
+        let path = linked.neighbours.path(number);
         let there = (path != linked.own).then(|| linked.module(number));
         let there = there.as_deref().unwrap_or(self);
         let mut parts = inside.split('.').filter(|part| !part.is_empty());
@@ -233,14 +254,14 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
-    /// What the worker knows a name in a hint by. `None` if it cannot be told of its file.
+    /// What the worker knows a name in a hint by. `None` if that cannot name its file.
     pub(super) fn name_for_worker(&self, hint: &Expr, name: String) -> Option<String> {
         let Some((linked, number)) = self.linked.as_ref().zip(Mark::of(hint)) else { return Some(name) };
-        let path = linked.scopes.files[number].0.as_path();
+        let path = linked.neighbours.path(number);
         if path == linked.own {
             return Some(name);
         }
-        Some(format!("{BESIDE}{}:{name}", place_within(linked.host, path)?))
+        Some(format!("{BESIDE}{}:{name}", place_within(linked.neighbours.host, path)?))
     }
 
     /// A quoted hint is one of the file that it is written in.

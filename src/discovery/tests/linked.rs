@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::folders::folder;
-use super::function;
 use crate::discovery::{ToolFile, scan};
 
 const MODELS: &str = "\
@@ -75,6 +74,9 @@ const OWN: &str = "\
 class Wide(Place):
     width: int = LIMIT
 
+    def area(self) -> int:
+        return Wide(width=1).width
+
 @dataclass
 class Long(Shape):
     length: float = 1.0
@@ -106,7 +108,6 @@ fn what_a_neighbour_defines_means_what_it_means_in_the_file() {
         let words = text.split_inclusive(|c: char| !c.is_alphanumeric());
         let dotted = words.map(|word| {
             let bare = word.trim_end_matches(|c: char| !c.is_alphanumeric());
-            // Not an attribute or a keyword argument.
             if is_name(bare) { format!("models.{word}") } else { word.to_owned() }
         });
         dotted.collect::<String>()
@@ -221,7 +222,80 @@ fn a_name_is_looked_up_in_few_files() {
 }
 
 #[test]
-fn a_file_alone_is_described_as_before() {
-    let alone = function("from models import Place\ndef f(a: Place): ...\n");
-    assert_eq!(alone.input_schema.read()["properties"]["a"], serde_json::json!({}));
+fn a_file_has_the_neighbours_that_it_imports_and_no_others() {
+    let header = "# /// script\n# dependencies = ['stock']\n# ///\n";
+    let uses = "from stock import Item\ndef f(a: Item): ...\n";
+    let item = "from dataclasses import dataclass\n@dataclass\nclass Item:\n    a: int\n";
+    let package = format!("{header}{uses}");
+    let file = tools(&[("tools.py", &package), ("other.py", uses), ("stock.py", item)]);
+    assert_eq!(file.functions[0].input_schema.read()["properties"]["a"], serde_json::json!({}));
+    let alone = tools(&[("tools.py", uses)]);
+    assert_eq!(alone.functions[0].input_schema.read()["properties"]["a"], serde_json::json!({}));
+}
+
+#[test]
+fn what_a_function_is_served_as_does_not_depend_on_neighbours() {
+    let tool = "from server import mcp\n@mcp.prompt()\ndef f(a: int = LIMIT): ...\nfrom models import LIMIT\n";
+    let server = format!("{}@mcp.tool()\ndef g(): ...\n", super::several::SERVER);
+    let folder = folder(&[("tools.py", tool), ("server.py", &server), ("models.py", "LIMIT = 3\n")]);
+    let found = scan(&[folder.path().to_owned()]);
+    let roles = found.files.iter().flat_map(|file| &file.functions).map(|it| (it.name.as_str(), it.role.is_tool()));
+    let alone = super::file(tool).functions[0].role.is_tool();
+    assert!(roles.clone().all(|(name, is_tool)| name != "f" || is_tool == alone), "{:?}", roles.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_last_of_several_meanings_counts() {
+    for (files, wanted) in [
+        (
+            vec![
+                ("one.py", "LIMIT = 1\n"),
+                ("two.py", "LIMIT = 2\n"),
+                ("tools.py", "from one import *\nfrom two import *\n"),
+            ],
+            2,
+        ),
+        (
+            vec![
+                ("one.py", "LIMIT = 1\n"),
+                ("one/__init__.py", "LIMIT = 2\n"),
+                ("tools.py", "from one import LIMIT\n"),
+            ],
+            2,
+        ),
+    ] {
+        let files: Vec<(&str, String)> = files
+            .into_iter()
+            .map(|(name, text)| {
+                (name, if name == "tools.py" { format!("{text}def f(a: int = LIMIT): ...\n") } else { text.to_owned() })
+            })
+            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        assert_eq!(tools(&files).functions[0].input_schema.read()["properties"]["a"]["default"], wanted, "{files:?}");
+    }
+}
+
+#[test]
+fn parameters_that_are_given_are_hidden_by_aliases_of_neighbours() {
+    let server = format!(
+        "{}from deps import Ctx, Quoted\n@mcp.tool()\ndef f(a: int, c: Ctx, q: Quoted = None): ...\n",
+        super::several::SERVER
+    );
+    let deps = "from typing import Optional\nfrom mcp.server.fastmcp import Context\nCtx = Context\nQuoted = Optional['Context']\n";
+    let schema = tools(&[("tools.py", &server), ("deps.py", deps)]).functions[0].input_schema.read();
+    assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn every_reading_of_a_file_is_the_same() {
+    for signature in SIGNATURES {
+        let text = format!("{HEAD}from models import *\n{OWN}def f({signature}) -> list[Shape]: ...\n");
+        let folder = folder(&[("tools.py", &text), ("models.py", MODELS)]);
+        let found = scan(&[folder.path().to_owned()]);
+        let scanned = found.files.into_iter().find(|file| file.path.ends_with("tools.py")).unwrap();
+        let mut single = crate::discovery::read_tool(&scanned.path);
+        crate::discovery::look_beside(&mut single);
+        assert_eq!(single.functions, scanned.functions, "{signature}");
+        assert_eq!(scanned.described_by("{}").as_ref(), Some(&scanned.functions), "{signature}");
+    }
 }

@@ -120,20 +120,32 @@ def _missing(error):
 
 
 def _usage_error(error):
-    """What argparse or click says of the command line that the file's program reads."""
+    """What argparse or click says of the command line that the file's program reads; not of one that a function parses."""
+    frames = []
+    entry = error.__traceback__
+    while entry is not None:
+        frames.append(entry.tb_frame)
+        entry = entry.tb_next
     if issubclass(type(error), SystemExit):
-        frame = error.__traceback__
-        while frame is not None:
-            names = frame.tb_frame.f_code.co_name, frame.tb_frame.f_globals.get("__name__")
-            if names == ("error", "argparse"):
-                return frame.tb_frame.f_locals.get("message")
-            frame = frame.tb_next
-    elif any(one.__name__ == "UsageError" and one.__module__.partition(".")[0] in ("click", "typer") for one in type(error).__mro__):
+        of_argparse = [frame for frame in frames if frame.f_globals.get("__name__") == "argparse"]
+        if of_argparse and of_argparse[-1].f_code.co_name == "exit":
+            said = [frame.f_locals.get("message") for frame in of_argparse if frame.f_code.co_name == "error"]
+            # Those that parse the process's own line leave this empty, or fill it from that.
+            if said and of_argparse[0].f_locals.get("args", ()) in (None, sys.argv[1:]):
+                return said[0]
+    elif any(frame.f_code.co_name == "run_program" and frame.f_globals.get("__package__") == __package__ + ".frameworks" for frame in frames):
+        return _of_click(error)
+    return None
+
+
+def _of_click(error):
+    names = [one.__name__ for one in type(error).__mro__]
+    if "UsageError" in names:
         try:
             return error.format_message().rstrip(".")
         except Exception:
             pass
-    return None
+    return "it asks for what is missing, and there is no terminal" if "Abort" in names else None
 
 
 def _raised_by_environ(error):

@@ -19,11 +19,10 @@ queue = deque()
 waiting = {}  # id of a host request -> its question
 
 
-def main(wire, tool_file, source=None):
+def main(wire, tool_file, source=None, *args):
     streams.install()
     interrupt.install()
-    args = os.environ.pop("HOSTLER_ARGS", None)  # the command line that the operator sets for the file's program
-    sys.argv = [tool_file] if args is None else [tool_file, *args.split("\x1f")]
+    sys.argv = [tool_file, *args]
     for name in ("UV", "UV_RUN_RECURSION_DEPTH"):  # `uv run` adds them; a tool gets no UV_* variable
         os.environ.pop(name, None)
     state.tool_file = os.path.abspath(tool_file)

@@ -2,7 +2,6 @@
 //! `db = Depends(connect)`. The worker's `frameworks/injected.py` gives them.
 
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
-use ruff_python_parser::parse_expression;
 
 use super::{last_name, package};
 use crate::discovery::python::module::Module;
@@ -69,8 +68,7 @@ fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     match hint {
         Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
-            let parsed = parse_expression(text.value.to_str().trim());
-            parsed.is_ok_and(|parsed| is_given(module, parsed.expr(), left))
+            Module::unquote(text).is_some_and(|hint| is_given(module, &hint, left))
         }
         Expr::BinOp(either) => is_given(module, &either.left, left) || is_given(module, &either.right, left),
         Expr::Name(_) | Expr::Attribute(_) => match module.resolve(hint) {

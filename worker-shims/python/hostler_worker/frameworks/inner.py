@@ -212,11 +212,11 @@ def _program(value):
     if package_of(type(value)) != "click":
         return value
 
-    def run(*_):
+    def run_program(*_):  # faults.py knows it by its name
         return value.main(args=sys.argv[1:], prog_name=value.name, standalone_mode=False)
 
-    run.__wrapped__ = value.callback
-    return run
+    run_program.__wrapped__ = value.callback
+    return run_program
 
 
 def _made_tools(make, found):
