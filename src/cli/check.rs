@@ -108,7 +108,7 @@ fn summary(report: &Report) -> String {
         let fix = below.unwrap_or("pass a folder with --tools DIR, or put Python files or executables into ./tools");
         return format!("{files} checked: {fix}");
     }
-    let below = report.server_below.iter().map(|below| format!("; {below}")).collect::<String>();
+    let below = report.server_below.as_ref().map(|below| format!("; {below}")).unwrap_or_default();
     if errors + warnings == 0 {
         return format!("{files} checked, no problems{below}");
     }

@@ -369,7 +369,7 @@ impl EffectiveTool {
             needs.dependencies.as_ref().map(|set| row("dependencies", set, names(&set.value))),
             needs.requires_python.as_ref().map(|set| row("requires-python", set, set.value.clone())),
             needs.python_path.as_ref().map(|set| row("python_path", set, names(&folders(&set.value)))),
-            needs.args.as_ref().map(|set| row("args", set, crate::words::plural(set.value.len(), "argument"))),
+            needs.args.as_ref().map(|set| row("args", set, format!("{} given", set.value.len()))),
         ];
         rows.into_iter().flatten().collect()
     }

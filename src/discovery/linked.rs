@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::python::{Known, Live, Neighbours, Scopes, read_bytes_with};
+use super::python::{Known, Live, Neighbours, Scopes, bytes_of, read_bytes_with};
 use super::several::{BESIDE, place_within};
 use super::{Function, ToolFile};
 
@@ -60,7 +60,7 @@ impl ToolFile {
                 None => live.clone(),
             };
             let known = Known { live, neighbours: Some(neighbours) };
-            let read = read_bytes_with(path, &std::fs::read(path).ok()?, known);
+            let read = read_bytes_with(path, &bytes_of(path).ok()?, known);
             if is_own && read.fingerprint != self.fingerprint {
                 return None;
             }

@@ -269,6 +269,8 @@ impl FieldInfo {
             let text = keyword(call, name)?;
             literal(text, module)?.as_str().map(str::to_owned)
         };
+        // `Field(**options)` may have a default.
+        let is_open = call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
         let factory = keyword(call, "default_factory").or_else(|| keyword(call, "factory"));
         let says = |name: &str, wanted: bool| {
             keyword(call, name).and_then(|value| literal(value, module)) == Some(Value::Bool(wanted))
@@ -283,7 +285,7 @@ impl FieldInfo {
             () => Hidden::Nowhere,
         };
         Self {
-            is_required: value.is_none_or(Expr::is_ellipsis_literal_expr) && factory.is_none(),
+            is_required: value.is_none_or(Expr::is_ellipsis_literal_expr) && factory.is_none() && !is_open,
             default: value
                 .and_then(|value| literal(value, module))
                 .or_else(|| factory.and_then(|factory| made(module, factory))),

@@ -98,7 +98,8 @@ pub fn read_bytes_with(path: &Path, bytes: &[u8], known: Known<'_>) -> ToolFile 
     file
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, Diagnosis> {
+/// The text of a file, if that is a regular one and not too large.
+pub(in crate::discovery) fn bytes_of(path: &Path) -> Result<Vec<u8>, Diagnosis> {
     let cannot = |error: std::io::Error| {
         Diagnosis::new(format!("the file cannot be read: {error}"), "check that it exists, and its permissions")
     };

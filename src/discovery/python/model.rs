@@ -162,10 +162,14 @@ pub(super) fn is_readable(ancestry: &Ancestry<'_>, side: Side) -> bool {
 pub(super) fn overruled_fields<'a>(ancestry: &Ancestry<'a>, side: Side) -> Vec<&'a str> {
     let functions = ancestry.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_function_def_stmt);
     let decorators = functions.flat_map(|function| &function.decorator_list);
-    let overruling = decorators.filter_map(|decorator| {
-        let call = decorator.expression.as_call_expr()?;
-        let is_it = match decorator_name(&decorator.expression) {
-            "field_validator" | "validator" => side.is_input() && comes_first(&decorator.expression),
+    let decorators = decorators.map(|decorator| &decorator.expression);
+    // `_size = field_validator("size", mode="before")(to_size)`
+    let assigned = ancestry.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_assign_stmt);
+    let applied = assigned.filter_map(|assign| assign.value.as_call_expr()).map(|call| &*call.func);
+    let overruling = decorators.chain(applied).filter_map(|decorator| {
+        let call = decorator.as_call_expr()?;
+        let is_it = match decorator_name(decorator) {
+            "field_validator" | "validator" => side.is_input() && comes_first(decorator),
             "field_serializer" => !side.is_input(),
             _ => false,
         };

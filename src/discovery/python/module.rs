@@ -42,6 +42,8 @@ pub(super) enum Binding<'a> {
 /// The top level of a module.
 pub(super) struct Module<'a> {
     pub(super) bindings: HashMap<&'a str, Binding<'a>>,
+    /// Names that are bound more than once: in both branches of an `if`, in a handler, or anew.
+    pub(super) rebound: BTreeSet<&'a str>,
     /// Modules imported with `*`, dotted.
     pub(super) star_imports: Vec<String>,
     pub(super) exports: Exports<'a>,
@@ -93,6 +95,7 @@ impl<'a> Module<'a> {
     pub(super) fn bind(source: &str, body: &'a [Stmt]) -> Self {
         let mut module = Self {
             bindings: HashMap::new(),
+            rebound: BTreeSet::new(),
             star_imports: Vec::new(),
             exports: Exports::default(),
             pack: None,
@@ -151,10 +154,10 @@ impl<'a> Module<'a> {
     fn statement(&mut self, statement: &'a Stmt, reach: Reach) {
         match statement {
             Stmt::FunctionDef(function) if reach == Reach::Runs && !is_overload(function) => {
-                self.bindings.insert(&function.name, Binding::Function(function));
+                self.put(&function.name, Binding::Function(function));
             }
             Stmt::ClassDef(class) => {
-                self.bindings.insert(&class.name, Binding::Class(class));
+                self.put(&class.name, Binding::Class(class));
             }
             Stmt::Import(import) => import.names.iter().for_each(|alias| self.import(alias)),
             Stmt::ImportFrom(import) => self.import_from(import),
@@ -285,9 +288,24 @@ impl<'a> Module<'a> {
         match self.bindings.get(name) {
             Some(Binding::Function(_)) => drop(self.wrapped.insert(name)),
             None => drop(self.bindings.insert(name, binding)),
+            Some(Binding::Import(_) | Binding::Class(_)) => {
+                self.rebound.insert(name);
+                self.bindings.insert(name, Binding::Unknown);
+            }
             Some(before) if is_same_server(before, &binding) => {}
             Some(_) => drop(self.bindings.insert(name, Binding::Unknown)),
         }
+    }
+
+    fn put(&mut self, name: &'a str, binding: Binding<'a>) {
+        let is_again = |before: &Binding<'a>| match (before, &binding) {
+            (Binding::Import(before), Binding::Import(now)) => before != now,
+            _ => true,
+        };
+        if self.bindings.get(name).is_some_and(is_again) {
+            self.rebound.insert(name);
+        }
+        self.bindings.insert(name, binding);
     }
 
     fn import(&mut self, alias: &'a Alias) {
@@ -297,7 +315,7 @@ impl<'a> Module<'a> {
             // `import collections.abc` binds `collections`.
             None => dotted.split_once('.').map_or((dotted, dotted), |(first, _)| (first, first)),
         };
-        self.bindings.insert(name, Binding::Import(bound.to_owned()));
+        self.put(name, Binding::Import(bound.to_owned()));
     }
 
     fn import_from(&mut self, import: &'a StmtImportFrom) {
@@ -311,7 +329,7 @@ impl<'a> Module<'a> {
                 continue;
             }
             let name = alias.asname.as_ref().unwrap_or(&alias.name);
-            self.bindings.insert(name.as_str(), Binding::Import(format!("{inside}{imported}")));
+            self.put(name.as_str(), Binding::Import(format!("{inside}{imported}")));
         }
     }
 

@@ -7,6 +7,7 @@ use super::module::{Binding, Module};
 use crate::discovery::is_standard;
 
 /// What a name in a hint means.
+#[derive(Clone)]
 pub(super) enum Named<'a> {
     /// Something from outside the file, by its full dotted name (`builtins.int`, `typing.Optional`).
     Outside(String),

@@ -15,7 +15,7 @@ use ruff_python_parser::parse_expression;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::live::Live;
-use super::module::{Binding, Module};
+use super::module::{Binding, Module, name_of};
 use super::names::{Named, join};
 use super::{bytes_of, syntax_tree};
 use crate::discovery::is_standard;
@@ -80,45 +80,43 @@ impl<'s> Neighbours<'s> {
 
     /// Whether a name that this file imports, dotted, may be of one of the files.
     pub(in crate::discovery) fn may_define(&self, from: &Path, full: &str) -> bool {
-        self.module_of(from, full).is_some_and(|(_, inside)| !inside.is_empty())
+        self.modules_of(from, full).last().is_some_and(|(_, inside)| !inside.is_empty())
     }
 
     fn path(&self, number: usize) -> &'s Path {
         &self.scopes.files[number].0
     }
 
-    /// The file that an import leads to, and what it names inside.
-    fn module_of<'n>(&self, from: &Path, full: &'n str) -> Option<(usize, &'n str)> {
+    /// The files that an import leads through, each with what it names inside. The last one defines it, unless a package before does.
+    fn modules_of<'n>(&self, from: &Path, full: &'n str) -> Vec<(usize, &'n str)> {
         let name = full.trim_start_matches('.');
+        let top = name.split('.').next().unwrap_or_default();
         match full.len() - name.len() {
-            0 if !self.scopes.tops.contains(OsStr::new(name.split('.').next()?))
-                || is_standard(name.split('.').next()?) =>
-            {
-                None
-            }
+            0 if !self.scopes.tops.contains(OsStr::new(top)) || is_standard(top) => Vec::new(),
             0 => {
-                // The tool file's folder, and those above a package.
-                let around = from.ancestors().skip(1).take(DEEPEST_PACKAGE);
-                self.host.parent().into_iter().chain(around).find_map(|folder| self.module_in(folder, name, None))
+                // The tool file's folder, and those above a package that it is part of.
+                let folders = self.host.ancestors().skip(1).take(DEEPEST_PACKAGE);
+                let mut found = folders.map(|folder| self.modules_in(folder, name, None));
+                found.find(|modules| !modules.is_empty()).unwrap_or_default()
             }
             dots => {
-                let folder = from.ancestors().nth(dots)?;
-                self.module_in(folder, name, self.number_of(&folder.join("__init__.py")))
+                let Some(folder) = from.ancestors().nth(dots) else { return Vec::new() };
+                self.modules_in(folder, name, self.number_of(&folder.join("__init__.py")))
             }
         }
     }
 
-    /// The last file on the way of a dotted name from a folder, and the rest of the name.
-    fn module_in<'n>(&self, folder: &Path, name: &'n str, package: Option<usize>) -> Option<(usize, &'n str)> {
+    /// The files on the way of a dotted name from a folder, each with the rest of the name.
+    fn modules_in<'n>(&self, folder: &Path, name: &'n str, package: Option<usize>) -> Vec<(usize, &'n str)> {
         let (mut within, mut left) = (folder.to_owned(), name);
-        let mut found = package.map(|number| (number, name));
+        let mut found: Vec<_> = package.map(|number| (number, name)).into_iter().collect();
         for _ in 0..DEEPEST_PACKAGE {
             let (part, rest) = left.split_once('.').unwrap_or((left, ""));
             let file = within.join(format!("{part}.py"));
             within.push(part);
             // A package comes before a module of its name.
             let number = self.number_of(&within.join("__init__.py")).or_else(|| self.number_of(&file));
-            found = number.map(|number| (number, rest)).or(found);
+            found.extend(number.map(|number| (number, rest)));
             left = rest;
             if rest.is_empty() {
                 break;
@@ -184,13 +182,24 @@ pub(super) struct Linked<'a> {
     /// The file that is read.
     own: &'a Path,
     read: RefCell<HashMap<usize, Rc<Module<'a>>>>,
+    /// What names mean, by the file that they are written in.
+    known: RefCell<HashMap<(Option<usize>, String), Named<'a>>>,
     /// The keys of definitions of other files, by their nodes.
     keys: RefCell<HashMap<usize, String>>,
+    /// How many of these have a name.
+    named: RefCell<HashMap<String, usize>>,
 }
 
 impl<'a> Linked<'a> {
     pub(super) fn new(neighbours: &'a Neighbours<'a>, own: &'a Path) -> Self {
-        Self { neighbours, own, read: RefCell::default(), keys: RefCell::default() }
+        Self {
+            neighbours,
+            own,
+            read: RefCell::default(),
+            known: RefCell::default(),
+            keys: RefCell::default(),
+            named: RefCell::default(),
+        }
     }
 
     fn module(&self, number: usize) -> Rc<Module<'a>> {
@@ -212,44 +221,110 @@ impl<'a> Module<'a> {
         let number = Mark::of(expression);
         let within = number.map(|number| linked.module(number));
         let within = within.as_deref().unwrap_or(self);
-        match within.resolve_here(expression) {
+        let named = within.resolve_here(expression);
+        let lookup = Lookup { own: self, linked, left: Cell::new(MOST_LOOKUPS) };
+        let from = number.map_or(linked.own, |number| linked.neighbours.path(number));
+        let is_unsure = || first_name(expression).is_some_and(|first| lookup.is_unsure(within, from, first));
+        match named {
             Named::Outside(full) => {
-                let from = number.map_or(linked.own, |number| linked.neighbours.path(number));
-                let left = Cell::new(MOST_LOOKUPS);
-                self.imported(linked, within, from, &full, &left).unwrap_or(Named::Outside(full))
+                let key = (number, full);
+                if let Some(known) = linked.known.borrow().get(&key) {
+                    return known.clone();
+                }
+                let found = if is_unsure() { None } else { lookup.imported(within, from, &key.1) };
+                let found = found.unwrap_or_else(|| Named::Outside(key.1.clone()));
+                linked.known.borrow_mut().insert(key, found.clone());
+                found
             }
+            Named::Nothing => Named::Nothing,
+            _ if (number.is_some() || !self.star_imports.is_empty()) && is_unsure() => Named::Nothing,
             named => named,
         }
     }
+}
 
-    /// What a name means that one of the files defines.
-    fn imported(
-        &self,
-        linked: &Linked<'a>,
-        within: &Self,
-        from: &Path,
-        full: &str,
-        left: &Cell<usize>,
-    ) -> Option<Named<'a>> {
-        left.set(left.get().checked_sub(1)?);
+fn first_name(expression: &Expr) -> Option<&str> {
+    let mut at = expression;
+    while let Expr::Attribute(attribute) = at {
+        at = &attribute.value;
+    }
+    name_of(at)
+}
+
+/// A search for what one name means.
+struct Lookup<'m, 'a> {
+    /// The module of the file that is read.
+    own: &'m Module<'a>,
+    linked: &'m Linked<'a>,
+    /// How many more files may be looked at.
+    left: Cell<usize>,
+}
+
+impl<'a> Lookup<'_, 'a> {
+    /// Calls with the module of a file.
+    fn within<T>(&self, number: usize, found: impl FnOnce(&Module<'a>, &'a Path) -> T) -> T {
+        let path = self.linked.neighbours.path(number);
+        if path == self.linked.own { found(self.own, path) } else { found(&self.linked.module(number), path) }
+    }
+
+    /// Whether a name of the top level may mean one of several things: it is bound in two places, or also by an import with `*`.
+    fn is_unsure(&self, within: &Module<'a>, from: &Path, name: &str) -> bool {
+        let is_bound = within.bindings.contains_key(name);
+        is_bound && (within.rebound.contains(name) || self.by_star(within, from, name).is_some())
+    }
+
+    /// What a name means that one of the files defines. `None` if none does, or that is unsure.
+    fn imported(&self, within: &Module<'a>, from: &Path, full: &str) -> Option<Named<'a>> {
+        self.left.set(self.left.get().checked_sub(1)?);
         if let Some(unbound) = full.strip_prefix("builtins.") {
-            // The last one counts.
-            let mut stars = within.star_imports.iter().rev().map(|module| join(module, unbound));
-            return stars.find_map(|full| self.imported(linked, within, from, &full, left));
+            return self.by_star(within, from, unbound);
         }
-        let (number, inside) = linked.neighbours.module_of(from, full)?;
-        let path = linked.neighbours.path(number);
-        let there = (path != linked.own).then(|| linked.module(number));
-        let there = there.as_deref().unwrap_or(self);
+        let modules = self.linked.neighbours.modules_of(from, full);
+        let (number, inside) = *modules.last()?;
+        if modules.windows(2).any(|two| self.is_hidden(from, two[0], two[1].0)) {
+            return None;
+        }
         let mut parts = inside.split('.').filter(|part| !part.is_empty());
         let first = parts.next()?;
-        match there.bound(first, &parts.collect::<Vec<_>>()) {
-            Named::Outside(full) => {
-                let further = self.imported(linked, there, path, &full, left);
-                further.or_else(|| there.bindings.contains_key(first).then_some(Named::Outside(full)))
+        let parts: Vec<&str> = parts.collect();
+        self.within(number, |there, path| {
+            if self.is_unsure(there, path, first) {
+                return None;
             }
-            named => Some(named),
-        }
+            match there.bound(first, &parts) {
+                Named::Outside(full) => {
+                    let further = self.imported(there, path, &full);
+                    further.or_else(|| there.bindings.contains_key(first).then_some(Named::Outside(full)))
+                }
+                named => Some(named),
+            }
+        })
+    }
+
+    /// Whether a package binds the name of its module to something else: `from .settings import settings`.
+    fn is_hidden(&self, from: &Path, (package, inside): (usize, &str), module: usize) -> bool {
+        let part = inside.split('.').next().unwrap_or_default();
+        self.within(package, |there, path| match there.bindings.get(part) {
+            _ if path == from => false, // what it imports itself
+            None => false,
+            Some(Binding::Import(full)) => {
+                self.linked.neighbours.modules_of(path, full).last().is_none_or(|found| *found != (module, ""))
+            }
+            Some(_) => true,
+        })
+    }
+
+    /// What an import with `*` brings. The last one counts.
+    fn by_star(&self, within: &Module<'a>, from: &Path, name: &str) -> Option<Named<'a>> {
+        let first = name.split('.').next().unwrap_or_default();
+        within.star_imports.iter().rev().find_map(|star| {
+            let (number, inside) = *self.linked.neighbours.modules_of(from, star).last()?;
+            let has_it = self.within(number, |there, _| match there.exports.named() {
+                Some(all) => all.iter().any(|one| one == first),
+                None => !first.starts_with('_'),
+            });
+            (inside.is_empty() && has_it).then(|| self.imported(within, from, &join(star, name)))?
+        })
     }
 }
 
@@ -285,15 +360,19 @@ impl Module<'_> {
         if let Some(known) = keys.get(&place) {
             return known.clone();
         }
-        let is_taken = |key: &String| {
-            let is_defined = matches!(
-                self.bindings.get(key.as_str()),
-                Some(Binding::Class(_) | Binding::Value(_) | Binding::Alias(_))
-            );
-            is_defined || self.live.defines(key) || keys.values().any(|other| other == key)
+        let is_taken = |key: &str| {
+            let own = self.bindings.get(key);
+            matches!(own, Some(Binding::Class(_) | Binding::Value(_) | Binding::Alias(_))) || self.live.defines(key)
         };
-        let further = (2..).map(|number: usize| format!("{name}-{number}"));
-        let key = std::iter::once(name.to_owned()).chain(further).find(|key| !is_taken(key)).unwrap_or_default();
+        let mut named = linked.named.borrow_mut();
+        let count = named.entry(name.to_owned()).or_default();
+        let key = loop {
+            *count += 1;
+            let key = if *count == 1 { name.to_owned() } else { format!("{name}-{count}") };
+            if !is_taken(&key) {
+                break key;
+            }
+        };
         keys.insert(place, key.clone());
         key
     }

@@ -299,3 +299,76 @@ fn every_reading_of_a_file_is_the_same() {
         assert_eq!(scanned.described_by("{}").as_ref(), Some(&scanned.functions), "{signature}");
     }
 }
+
+/// Neighbours that Python may bind in several ways: what is not certain is open.
+#[test]
+fn what_is_bound_in_several_places_is_open() {
+    let one = "from dataclasses import dataclass\n@dataclass\nclass Place:\n    x: int\n";
+    let two = "from dataclasses import dataclass\n@dataclass\nclass Place:\n    y: str\n";
+    let uses = "def f(a: Place): ...\n";
+    for (before, models) in [
+        ("try:\n    from one import Place\nexcept ImportError:\n    from two import Place\n", ""),
+        ("import sys\nif sys.platform == 'linux':\n    from one import Place\nelse:\n    from two import Place\n", ""),
+        ("from one import Place\nfrom two import *\n", ""),
+        ("from models import Place\n", "from one import Place\nfrom two import *\n"),
+        ("from models import Place\n", "try:\n    from one import Place\nexcept ImportError:\n    class Place: ...\n"),
+        (
+            "from models import Place\n",
+            "if 1:\n    class Place:\n        x: int\nelse:\n    class Place:\n        y: int\n",
+        ),
+        ("from models import *\n", "__all__ = ['other']\nfrom one import Place\n"),
+        ("from models import *\n", "from one import Place as _Place\n"),
+    ] {
+        let own = format!("{before}{uses}");
+        let file = tools(&[("tools.py", &own), ("one.py", one), ("two.py", two), ("models.py", models)]);
+        let schema = file.functions[0].input_schema.read()["properties"]["a"].clone();
+        assert_eq!(schema, serde_json::json!({}), "{before}{models}");
+    }
+}
+
+#[test]
+fn a_package_may_bind_the_name_of_its_module() {
+    for (init, wanted) in [
+        ("from .settings import settings\n", Value::Null),
+        ("from .v2 import settings\n", Value::Null),
+        ("settings = object()\n", Value::Null),
+        ("from . import settings\n", 10.into()),
+        ("import app.settings\n", 10.into()),
+        ("", 10.into()),
+    ] {
+        let file = tools(&[
+            ("tools.py", "from app import settings\ndef f(a: int = settings.LIMIT): ...\n"),
+            ("app/__init__.py", init),
+            ("app/settings.py", "LIMIT = 10\nclass S:\n    LIMIT = 50\nsettings = S()\n"),
+            ("app/v2/settings.py", "LIMIT = 20\n"),
+        ]);
+        let default = file.functions[0].input_schema.read()["properties"]["a"].get("default").cloned();
+        assert_eq!(default.unwrap_or_default(), wanted, "{init}");
+    }
+}
+
+#[test]
+fn a_module_beside_another_one_of_a_package_is_not_imported_by_its_bare_name() {
+    let file = tools(&[
+        ("tools.py", "from pkg.models import Item\ndef f(a: Item): ...\n"),
+        ("pkg/__init__.py", ""),
+        (
+            "pkg/models.py",
+            "from pydantic import BaseModel\nfrom wire import Url\nclass Item(BaseModel):\n    url: Url\n",
+        ),
+        ("pkg/wire.py", "from dataclasses import dataclass\n@dataclass\nclass Url:\n    host: str\n"),
+    ]);
+    let item = &file.functions[0].input_schema.read()["$defs"]["Item"];
+    assert_eq!(item["properties"]["url"], serde_json::json!({}));
+}
+
+#[test]
+fn fields_of_computed_options_and_assigned_validators_are_open() {
+    let models = "from pydantic import BaseModel, Field, field_validator\nOPTIONS = {}\nFIELD = Field(**OPTIONS)\n\
+                  class Item(BaseModel):\n    a: int\n    b: int = FIELD\n    _a = field_validator('a', mode='before')(len)\n";
+    let own = "from models import Item, FIELD\ndef f(item: Item, a: int = FIELD): ...\n";
+    let schema = tools(&[("tools.py", own), ("models.py", models)]).functions[0].input_schema.read();
+    assert_eq!(schema["required"], serde_json::json!(["item"]));
+    let item = &schema["$defs"]["Item"];
+    assert_eq!((&item["required"], &item["properties"]["a"]), (&serde_json::json!(["a"]), &serde_json::json!({})));
+}
