@@ -156,6 +156,12 @@ impl CachedFiles {
 
     /// The file at a path with the place of its line, if it has the same stamp.
     pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, Range<usize>)> {
+        let (json, place) = self.json(path, stamp)?;
+        Some((reader::from_json(path, json)?, place))
+    }
+
+    /// What is kept under a path with the place of its line, if that has the same stamp.
+    pub(super) fn json(&self, path: &Path, stamp: Stamp) -> Option<(&str, Range<usize>)> {
         let place = self.lines.get(path)?;
         let (sum, rest) = self.line(place).strip_suffix('\n')?.split_once('\t')?;
         let mut columns = rest.splitn(3, '\t');
@@ -163,14 +169,14 @@ impl CachedFiles {
         if seen != columns_of(stamp) || sum != check(rest) {
             return None;
         }
-        Some((reader::from_json(path, json)?, place.clone()))
+        Some((json, place.clone()))
     }
 }
 
-/// The line of a file.
-pub(super) fn line(file: &ToolFile, stamp: Stamp) -> Option<String> {
-    let path = file.path.to_str().filter(|path| !path.contains(['\t', '\n']))?;
-    let rest = format!("{}\t{path}\t{}", columns_of(stamp), reader::to_json(file)?);
+/// The line of what is kept under a path.
+pub(super) fn line(path: &Path, stamp: Stamp, json: &str) -> Option<String> {
+    let path = path.to_str().filter(|path| !path.contains(['\t', '\n']))?;
+    let rest = format!("{}\t{path}\t{json}", columns_of(stamp));
     Some(format!("{}\t{rest}\n", check(&rest)))
 }
 

@@ -15,8 +15,12 @@ use super::standard::is_standard;
 use super::{Kind, ToolFile, read_file};
 use crate::pep723::package_of;
 
-/// Removes helpers from the list and adds them to the files that they belong to.
-pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
+/// Removes helpers from the list and adds them to the files that they belong to. `link` has a file completed by its helpers.
+pub(super) fn set_apart_helpers(
+    files: Vec<ToolFile>,
+    read: impl FnMut(&Path) -> ToolFile,
+    mut link: impl FnMut(&mut ToolFile, &dyn Fn(&mut ToolFile)),
+) -> Vec<ToolFile> {
     let (mut neighbours, mut folders) = (Neighbours::of(&files, read), Folders::default());
     let mut stand_alone = neighbours.that_stand_alone(&files);
     let hosts = neighbours.that_host(&files, &stand_alone);
@@ -84,7 +88,7 @@ pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) ->
     let with_helpers = listed.iter().filter(|file| !file.helpers.is_empty());
     let scopes = Scopes::of(with_helpers.flat_map(|file| file.helpers.iter().chain([&file.path])));
     for file in &mut listed {
-        file.link(&scopes, &neighbours.serving);
+        file.link(&scopes, &neighbours.serving, |file, read| link(file, read));
     }
     let of_helpers = listed.iter().flat_map(|file| &file.functions).filter_map(|function| function.defined_in.clone());
     let given: HashSet<Arc<Path>> = of_helpers.collect();
@@ -101,7 +105,8 @@ pub fn look_beside(file: &mut ToolFile) {
     file.helpers = neighbours.reachable(&file.path, |_| true);
     file.helpers.sort();
     file.join(&neighbours.serving, &HashSet::new(), &mut KnownCalls::default());
-    file.link(&Scopes::of(file.helpers.iter().chain([&file.path])), &neighbours.serving);
+    let scopes = Scopes::of(file.helpers.iter().chain([&file.path]));
+    file.link(&scopes, &neighbours.serving, |file, read| read(file));
     let may_need = file.kind == Kind::Internal
         && std::iter::once(&file.path).chain(&file.helpers).any(|path| neighbours.elsewhere.contains(path));
     file.beside = may_need.then(|| Folders::default().of(&file.path));

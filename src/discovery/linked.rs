@@ -3,9 +3,29 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::python::{Known, Live, Neighbours, Scopes, bytes_of, read_bytes_with};
 use super::several::{BESIDE, place_within};
-use super::{Function, ToolFile};
+use super::{Function, JsonSchema, OpenNames, ToolFile};
+
+/// What is completed by neighbours.
+#[derive(Serialize, Deserialize)]
+pub(super) struct LinkedSchemas {
+    functions: Vec<LinkedFunction>,
+    open: OpenNames,
+}
+
+/// One of its functions.
+#[derive(Serialize, Deserialize)]
+struct LinkedFunction {
+    /// What the worker knows it by, and its line.
+    symbol: String,
+    line: usize,
+    description: Option<String>,
+    input_schema: JsonSchema,
+    output_schema: Option<JsonSchema>,
+}
 
 /// The files of a tool file that were read again, by path.
 type Again = HashMap<PathBuf, ToolFile>;
@@ -20,8 +40,13 @@ impl ToolFile {
         Some(self.functions.iter().map(|function| self.in_files(function, &again)).collect())
     }
 
-    /// Completes the schemas in which it or a helper mentions names of other files.
-    pub(super) fn link(&mut self, scopes: &Scopes, helpers: &HashMap<PathBuf, Self>) {
+    /// Completes the schemas in which it or a helper mentions names of other files. `once` may know the result from an earlier run.
+    pub(super) fn link(
+        &mut self,
+        scopes: &Scopes,
+        helpers: &HashMap<PathBuf, Self>,
+        once: impl FnOnce(&mut Self, &dyn Fn(&mut Self)),
+    ) {
         if self.helpers.is_empty() {
             return;
         }
@@ -32,13 +57,45 @@ impl ToolFile {
         let own = Some(&*self).filter(|_| has_own);
         let defining: HashSet<&Path> = self.functions.iter().filter_map(|it| it.defined_in.as_deref()).collect();
         let files = own.into_iter().chain(defining.into_iter().filter_map(|path| helpers.get(path)));
-        let paths: Vec<&Path> = files.filter(borrows).map(|file| file.path.as_path()).collect();
+        let paths: Vec<PathBuf> = files.filter(borrows).map(|file| file.path.clone()).collect();
         if paths.is_empty() {
             return;
         }
-        let Some(again) = self.read_again(paths.into_iter(), &Live::default(), &neighbours) else { return };
-        self.functions = self.functions.iter().map(|function| self.in_files(function, &again)).collect();
-        self.reopen(&again);
+        once(self, &|file: &mut Self| {
+            let paths = paths.iter().map(PathBuf::as_path);
+            let Some(again) = file.read_again(paths, &Live::default(), &neighbours) else { return };
+            file.functions = file.functions.iter().map(|function| file.in_files(function, &again)).collect();
+            file.reopen(&again);
+        });
+    }
+
+    /// What that has completed.
+    pub(super) fn linking(&self) -> LinkedSchemas {
+        let linked = |function: &Function| LinkedFunction {
+            symbol: function.symbol().to_owned(),
+            line: function.line,
+            description: function.description.clone(),
+            input_schema: function.input_schema.clone(),
+            output_schema: function.output_schema.clone(),
+        };
+        LinkedSchemas { functions: self.functions.iter().map(linked).collect(), open: self.open.clone() }
+    }
+
+    /// Takes over what was completed before. Returns false if it is of other functions.
+    pub(super) fn take_linking(&mut self, linked: LinkedSchemas) -> bool {
+        let is_same =
+            |(own, other): (&Function, &LinkedFunction)| own.symbol() == other.symbol && own.line == other.line;
+        if linked.functions.len() != self.functions.len() || !self.functions.iter().zip(&linked.functions).all(is_same)
+        {
+            return false;
+        }
+        for (function, other) in self.functions.iter_mut().zip(linked.functions) {
+            let LinkedFunction { description, input_schema, output_schema, .. } = other;
+            (function.description, function.input_schema, function.output_schema) =
+                (description, input_schema, output_schema);
+        }
+        self.open = linked.open;
+        true
     }
 
     /// Reads some of its files again. `None` if it has changed since it was read, or a helper is gone.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, CachedFiles, PendingWrite, Stamp, line};
 use super::executable::{self, Answer};
+use super::linked::LinkedSchemas;
 use super::{Status, ToolFile, read_file};
 use crate::pep723::Metadata;
 
@@ -124,9 +125,45 @@ impl<'a> Reader<'a> {
 
     fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> ReadFile {
         let settled = stamp.filter(|stamp| stamp.is_settled_at(self.began));
-        let line = settled.and_then(|stamp| line(&file, stamp));
+        let line = settled.and_then(|stamp| line(&file.path, stamp, &to_json(&file)?));
         ReadFile { file, line: line.map(CacheLine::New) }
     }
+
+    /// Completes a file whose schemas mention names of neighbours: from the cache, while none of them has changed, or by reading them.
+    fn link(&self, file: &mut ToolFile, read: impl FnOnce(&mut ToolFile)) -> Option<CacheLine> {
+        let stamps = || std::iter::once(&file.path).chain(&file.helpers).map(|path| Stamp::of(path)).collect();
+        let stamps: Option<Vec<Stamp>> = self.cache.as_ref().and_then(|_| stamps());
+        let Some(stamps) = stamps else {
+            read(file);
+            return None;
+        };
+        let (key, own) = (linked_key(&file.path), stamps[0]);
+        if let Some((json, place)) = self.known.json(&key, own)
+            && let Ok(linking) = serde_json::from_str::<Linking>(json)
+            && linking.stamps == stamps
+            && file.take_linking(linking.linked)
+        {
+            return Some(CacheLine::Known(place));
+        }
+        read(file);
+        let is_settled = stamps.iter().all(|stamp| stamp.is_settled_at(self.began));
+        let linking = Linking { stamps, linked: file.linking() };
+        let json = serde_json::to_string(&linking).ok().filter(|_| is_settled)?;
+        line(&key, own, &json).map(CacheLine::New)
+    }
+}
+
+/// What is kept of a file that was read with its neighbours.
+#[derive(Serialize, Deserialize)]
+struct Linking {
+    /// The stamps of the file and its helpers.
+    stamps: Vec<Stamp>,
+    linked: LinkedSchemas,
+}
+
+/// Where it is kept: no file has such a path.
+fn linked_key(path: &Path) -> PathBuf {
+    path.join("linked")
 }
 
 /// The lines of all files that were read.
@@ -138,6 +175,11 @@ impl CacheLines {
     pub fn take(&mut self, found: ReadFile) -> ToolFile {
         self.0.extend(found.line);
         found.file
+    }
+
+    /// Completes a file that mentions names of neighbours, and adds its line.
+    pub fn link(&mut self, reader: &Reader<'_>, file: &mut ToolFile, read: impl FnOnce(&mut ToolFile)) {
+        self.0.extend(reader.link(file, read));
     }
 
     /// The cache to be written, if a line is new.
@@ -153,7 +195,7 @@ impl CacheLines {
 }
 
 /// Increased with every change to what is stored or to its meaning.
-pub(super) const FORMAT: u32 = 22;
+pub(super) const FORMAT: u32 = 23;
 
 /// A tool file as it is stored: without what depends on other files.
 #[derive(Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Tool folders: which files in them are tool files.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::num::NonZero;
@@ -85,7 +86,11 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     let makes_server = |file: &ToolFile| file.servers.makes || file.servers.listing.has_handlers;
     let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();
     let files = files.filter(|file| !is_of_package(&file.path) || has_tools(file)).collect();
-    let mut files = imports::set_apart_helpers(files, |path| lines.take(reader.read(path)));
+    let lines = RefCell::new(lines);
+    let read = |path: &Path| lines.borrow_mut().take(reader.read(path));
+    let link = |file: &mut ToolFile, read: &dyn Fn(&mut ToolFile)| lines.borrow_mut().link(reader, file, read);
+    let mut files = imports::set_apart_helpers(files, read, link);
+    let lines = lines.into_inner();
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::super::cache::{Cache, line};
+use super::super::reader::to_json;
 use super::super::scan::scan_at;
 use super::super::{Scan, Stamp, ToolFile, read_file, resolve_collisions, scan};
 use super::broken;
@@ -64,7 +65,7 @@ impl Ground {
     fn plant(&self, name: &str) {
         let path = self.tools().join(name);
         let planted = ToolFile { description: Some("planted".to_owned()), ..read_file(&path) };
-        let line = line(&planted, Stamp::of(&path).unwrap()).unwrap();
+        let line = line(&planted.path, Stamp::of(&path).unwrap(), &to_json(&planted).unwrap()).unwrap();
         self.cache().unsaved(&[self.tools()], std::iter::once(line.as_str())).save();
     }
 
@@ -190,4 +191,39 @@ fn a_file_that_could_not_be_read_is_tried_again() {
     rustix::fs::mkfifoat(rustix::fs::CWD, ground.tools().join("pipe.py"), mode).unwrap();
     assert!(!ground.is_true());
     assert!(!Path::new(&ground.place()).exists());
+}
+
+#[test]
+fn schemas_of_neighbours_are_kept_until_one_of_them_changes() {
+    let ground = Ground::new(&[
+        (
+            "tools.py",
+            "from models import Item, SIZE\nfrom far import Far\ndef f(a: Item, b: Far, size: int = SIZE): ...\n",
+        ),
+        (
+            "models.py",
+            "from _parts import Part\nfrom dataclasses import dataclass\nSIZE = 3\n@dataclass\nclass Item:\n    part: Part\n",
+        ),
+        ("_parts.py", "from enum import Enum\nclass Part(Enum):\n    A = 'a'\n"),
+    ]);
+    let schema = || ground.scan().0.files[0].functions[0].input_schema.raw().get().to_owned();
+    assert!(ground.is_true(), "the first time everything is new");
+    assert!(!ground.is_true(), "what was read with neighbours is kept, too");
+    assert!(schema().contains(r#""enum":["a"]"#));
+    // What is kept is what is used.
+    let text = fs::read_to_string(ground.place()).unwrap();
+    let (kept, other): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains("tools.py/linked\t"));
+    let [kept] = &kept[..] else { panic!("{text}") };
+    let planted = kept.split_once('\t').unwrap().1.replace(r#"["a"]"#, r#"["planted"]"#);
+    let planted = format!("{}\t{planted}", super::super::cache::check(&planted));
+    let lines: Vec<&str> = other.into_iter().chain([planted.as_str()]).collect();
+    fs::write(ground.place(), lines.join("\n") + "\n").unwrap();
+    assert!(schema().contains(r#""enum":["planted"]"#));
+    ground.write("_parts.py", "from enum import Enum\nclass Part(Enum):\n    B = 'bb'\n");
+    assert!(ground.is_true());
+    assert!(schema().contains(r#""enum":["bb"]"#));
+    assert!(!ground.is_true());
+    fs::remove_file(ground.tools().join("models.py")).unwrap();
+    assert!(!ground.is_true(), "nothing is new");
+    assert!(!schema().contains("bb"));
 }
