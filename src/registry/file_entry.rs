@@ -117,7 +117,9 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(file.fingerprint);
     for helper in &file.helpers {
-        hash.update(std::fs::read(helper).unwrap_or_default());
+        // Reading a pipe would wait for what is written into it.
+        let is_file = helper.is_file();
+        hash.update(is_file.then(|| std::fs::read(helper).ok()).flatten().unwrap_or_default());
     }
     if let Some(needs) = file.beside.as_ref().and_then(|beside| beside.needs.as_ref()) {
         hash.update(format!("{needs:?}"));

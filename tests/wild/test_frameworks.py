@@ -202,6 +202,13 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     "agno_tools", needs, names=("top_stories", "remember", "divide"),
                     top_stories=({}, [0, 1]), remember=({"item": "a"}, ["a"]), divide=({"a": 2, "b": 3}, 0.67))
 
+    async def test_adk(self):
+        await self.served("adk_agent", "google-adk==2.13.0", names=("roll", "spend"), roll=({"sides": 6}, [6]))
+        async with self.connected() as session:
+            self.assertEqual((await session.tools())["adk_agent_roll"].input_schema["required"], ["sides"])
+            missing = await session.call("adk_agent_spend", amount=1)
+            self.assertEqual((missing.code, "state" in missing.text), ("TOOL_ERROR", True), missing.text)
+
     async def test_a_module_of_strands_describes_its_tool(self):
         await self.served("strands_spec", "strands-agents==1.62.0", names=("convert",), convert=({"metres": 2, "to": "feet"}, "6.56 feet"))
         async with self.connected() as session:

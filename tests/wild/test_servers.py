@@ -72,12 +72,13 @@ class Several(unittest.IsolatedAsyncioTestCase):
         folder = scratch(self) / "tools"
         shutil.copytree(FILES / "lines", folder)
         config = folder.parent / "hostler.toml"
-        for tool in ("by_click.where", "by_argparse.where"):
+        for tool in ("by_click.where", "by_argparse.where", "by_typer.where"):
             config.write_text("")
             call = lambda: json.loads(run("call", tool, "--json", "--tools", folder, "--config", config, env=environment(), cwd=folder).stdout)
             fault = call()["error"]
             self.assertEqual((fault["code"], "`args = [" in fault["message"]), ("TOOL_ERROR", True), fault)
-            config.write_text('[tool.by_click]\nargs = ["--root", "/data", "more"]\n[tool.by_argparse]\nargs = ["--root", "/data"]\n')
+            config.write_text('[tool.by_click]\nargs = ["--root", "/data", "more"]\n'
+                              '[tool.by_argparse]\nargs = ["--root", "/data"]\n[tool.by_typer]\nargs = ["--root", "/data"]\n')
             self.assertEqual(call().get("result"), "/data")
 
     def test_what_is_not_served_is_listed(self):

@@ -11,7 +11,7 @@ use crate::discovery::python::types::{LONGEST_QUOTED_HINT, elements};
 
 /// The types of what frameworks give, with the packages that they are of.
 const TYPES: [(&str, &[&str]); 10] = [
-    ("Context", &["fastmcp", "mcp", "llama_index", "workflows", "click", "typer"]),
+    ("Context", &["fastmcp", "mcp", "llama_index", "workflows", "click", "typer", "google"]),
     ("RunContextWrapper", &["agents"]),
     ("ToolContext", &["agents", "strands", "google"]),
     ("RunContext", &["pydantic_ai", "agno", "livekit"]),

@@ -94,7 +94,8 @@ def _of_class(kind, module):
     known = {("agno", "RunContext"): "agno_context", ("pydantic_ai", "RunContext"): "pydantic_ai_context",
              ("autogen_core", "CancellationToken"): "cancellation_token", ("strands", "ToolContext"): "strands_context",
              ("starlette", "Request"): "nothing", ("fastapi", "Request"): "nothing", ("llama_index", "Context"): "nothing",
-             ("workflows", "Context"): "nothing", ("google", "ToolContext"): "nothing", ("livekit", "RunContext"): "nothing"}.get((package, name))
+             ("workflows", "Context"): "nothing", ("google", "ToolContext"): "adk_context",
+             ("google", "Context"): "adk_context", ("google", "CallbackContext"): "adk_context", ("livekit", "RunContext"): "nothing"}.get((package, name))
     if known is None:
         return None
     from . import others

@@ -208,15 +208,31 @@ def _nothing():
 
 
 def _program(value):
-    """What runs a command of click with the file's command line, as its program does; anything else as it is."""
-    if package_of(type(value)) != "click":
+    """What runs a command of click or typer with the file's command line, as its program does; anything else as it is."""
+    of_click = package_of(type(value)) == "click"
+    command = value if of_click else _command_of_typer(value)
+    if command is None:
         return value
 
     def run_program(*_):  # faults.py knows it by its name
-        return value.main(args=sys.argv[1:], prog_name=value.name, standalone_mode=False)
+        return command.main(args=sys.argv[1:], prog_name=command.name, standalone_mode=False)
 
-    run_program.__wrapped__ = value.callback
+    run_program.__wrapped__ = value.callback if of_click else value
     return run_program
+
+
+def _command_of_typer(value):
+    """The command that typer makes of a function that describes its options to it."""
+    typer = sys.modules.get("typer")
+    if typer is None or type(value) is not FunctionType:
+        return None
+    notes = [note for hint in annotations_of(value).values() for note in getattr(hint, "__metadata__", ())]
+    described = [*notes, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if not any(package_of(type(one)) == "typer" for one in described):
+        return None
+    app = typer.Typer(add_completion=False)
+    app.command()(value)
+    return typer.main.get_command(app)
 
 
 def _made_tools(make, found):

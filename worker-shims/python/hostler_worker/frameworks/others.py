@@ -44,3 +44,23 @@ def cancellation_token(kind):
 
 def strands_context(kind):
     return kind(tool_use={"toolUseId": call_id(), "name": "", "input": {}}, agent=None, invocation_state=dict(hostler.config))
+
+
+def adk_context(_kind):
+    return _AdkContext()
+
+
+class _AdkContext:
+    """ADK's `ToolContext`: a state that the client's session keeps in this worker, ids, and actions, which change nothing."""
+
+    def __init__(self):
+        from types import SimpleNamespace
+
+        self.state = hostler.session.setdefault("adk", {})
+        self.function_call_id = self.invocation_id = call_id()
+        self.agent_name = ""
+        self.actions = SimpleNamespace(
+            skip_summarization=None, escalate=None, transfer_to_agent=None, state_delta={}, artifact_delta={})
+
+    def __getattr__(self, name):
+        raise AttributeError("hostler gives no `%s` in place of ADK's context; it has: %s" % (name, ", ".join(sorted(vars(self)))))
