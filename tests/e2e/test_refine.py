@@ -28,6 +28,13 @@ class Spot:
 class Options(TypedDict, total=False):
     deep: bool
 '''
+
+
+def live(text):
+    """A file that defines this when it runs: reading it says nothing of it."""
+    return f"exec({text!r})\n"
+
+
 TOOL = '''
 import http
 from shapes import Color, Options, Spot
@@ -61,7 +68,7 @@ class Refined(unittest.TestCase):
         self.env = environment(XDG_CACHE_HOME=scratch(self))
         tools = self.folder / "tools"
         write_tool(tools, "yard", TOOL, "")
-        (tools / "shapes.py").write_text(SHAPES)
+        (tools / "shapes.py").write_text(live(SHAPES))
         self.tools = tools
 
     def listed(self, wire, number):
@@ -120,6 +127,19 @@ class Refined(unittest.TestCase):
             self.assertEqual(shown(self.listed(wire, 4), "yard_move"), (after, output))
             self.assertEqual(sum(note["method"] == CHANGED for note in wire.notes), 0, "nothing is new")
 
+    def test_what_a_neighbour_defines_is_listed_before_the_first_call(self):
+        (self.tools / "shapes.py").write_text(SHAPES)
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            before = shown(self.listed(wire, 1), "yard_move")
+            self.assertEqual(before[0]["$defs"]["Spot"]["required"], ["x"])
+            self.assertEqual(wire.value(2, "yard_move", spot={"x": 1}, to=["blue"])["x"], 2)
+            wire.until(CHANGED)  # by the status, which is of another module
+            after = shown(self.listed(wire, 3), "yard_move")
+            self.assertEqual(after[0]["$defs"].pop("HTTPStatus")["enum"][0], 100)
+            after[0]["properties"]["status"] = before[0]["properties"]["status"]
+            self.assertEqual(after, before, "reading and running agree")
+
     def test_a_default_of_a_live_type_is_no_text_that_might_be_a_secret(self):
         with Wire(self.tools, env=self.env) as wire:
             wire.open()
@@ -132,7 +152,7 @@ class Refined(unittest.TestCase):
             wire.open()
             wire.value(1, "yard_move", spot={"x": 1}, to=["blue"])
             wire.until(CHANGED)
-            (self.tools / "shapes.py").write_text(SHAPES.replace('BLUE = "blue"', 'BLUE = "blue"\n    GREEN = "green"'))
+            (self.tools / "shapes.py").write_text(live(SHAPES.replace('BLUE = "blue"', 'BLUE = "blue"\n    GREEN = "green"')))
             wire.value(2, "yard_move", spot={"x": 1}, to=["green"])
             while "green" not in json.dumps(self.listed(wire, 3)):
                 wire.until(CHANGED)
