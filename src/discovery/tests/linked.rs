@@ -239,9 +239,10 @@ fn what_a_function_is_served_as_does_not_depend_on_neighbours() {
     let server = format!("{}@mcp.tool()\ndef g(): ...\n", super::several::SERVER);
     let folder = folder(&[("tools.py", tool), ("server.py", &server), ("models.py", "LIMIT = 3\n")]);
     let found = scan(&[folder.path().to_owned()]);
-    let roles = found.files.iter().flat_map(|file| &file.functions).map(|it| (it.name.as_str(), it.role.is_tool()));
-    let alone = super::file(tool).functions[0].role.is_tool();
-    assert!(roles.clone().all(|(name, is_tool)| name != "f" || is_tool == alone), "{:?}", roles.collect::<Vec<_>>());
+    let mut functions = found.files.iter().flat_map(|file| &file.functions);
+    let f = functions.find(|function| function.name == "f").expect("it is served");
+    assert_eq!(f.role, super::file(tool).functions[0].role);
+    assert_eq!(f.input_schema.read()["properties"]["a"]["default"], 3);
 }
 
 #[test]
