@@ -58,7 +58,7 @@ impl FileReport {
 pub struct Report {
     /// Every file that was checked, also those without findings.
     pub files: Vec<FileReport>,
-    /// Where there is nothing to check: which folder below has a server.
+    /// Where nothing is served: the folder below that has a server.
     pub server_below: Option<String>,
 }
 

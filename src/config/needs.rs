@@ -1,4 +1,5 @@
-//! What the operator says that a Python file needs: packages and interpreters, in force over its header, folders of modules, and a command line.
+//! What the operator says that a Python file needs: packages and interpreters, in force over its header, folders of modules, and a
+//! command line.
 
 use std::path::{Path, PathBuf};
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::beside::Folders;
-use super::packages::is_of_package;
-use super::packages::{DEEPEST_PACKAGE, above_own_package, is_neighbour};
+use super::packages::{DEEPEST_PACKAGE, above_own_package, is_neighbour, is_of_package};
 use super::python::Scopes;
 use super::reached::KnownCalls;
 use super::several::{INNER_TOOLS, NO_TOOLS, Servers};

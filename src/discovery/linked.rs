@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::python::{Known, Live, Neighbours, Scopes, bytes_of, read_bytes_with};
+use super::python::{Known, Live, NeighbourScopes, Scopes, bytes_of, read_bytes_with};
 use super::several::{BESIDE, place_within};
 use super::{Function, JsonSchema, OpenNames, ToolFile};
 
@@ -34,7 +34,7 @@ impl ToolFile {
     /// Its functions, read again with the description of live types. `None` if it has changed meanwhile.
     pub fn described_by(&self, description: &str) -> Option<Vec<Function>> {
         let scopes = Scopes::of(self.helpers.iter().chain([&self.path]));
-        let neighbours = Neighbours::of(&scopes, &self.path, &self.helpers);
+        let neighbours = NeighbourScopes::of(&scopes, &self.path, &self.helpers);
         let paths = self.functions.iter().filter_map(|function| function.defined_in.as_deref());
         let again = self.read_again(paths.chain([&*self.path]), &Live::read(description), &neighbours)?;
         Some(self.functions.iter().map(|function| self.in_files(function, &again)).collect())
@@ -51,7 +51,7 @@ impl ToolFile {
             return;
         }
         let (own_path, all) = (self.path.clone(), self.helpers.clone());
-        let neighbours = Neighbours::of(scopes, &own_path, &all);
+        let neighbours = NeighbourScopes::of(scopes, &own_path, &all);
         let borrows = |file: &&Self| file.borrowed.iter().any(|name| neighbours.may_define(&file.path, name));
         let has_own = self.functions.iter().any(|function| function.defined_in.is_none());
         let own = Some(&*self).filter(|_| has_own);
@@ -103,7 +103,7 @@ impl ToolFile {
         &self,
         paths: impl Iterator<Item = &'p Path>,
         live: &Live,
-        neighbours: &Neighbours<'_>,
+        neighbours: &NeighbourScopes<'_>,
     ) -> Option<Again> {
         let mut again = Again::new();
         for path in paths {

@@ -30,7 +30,7 @@ mod types;
 
 pub use frameworks::{Called, Calls, PROGRAM};
 pub use live::{Live, OpenNames};
-pub use scopes::{Known, Neighbours, Scopes};
+pub use scopes::{Known, NeighbourScopes, Scopes};
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
 use std::collections::HashMap;

@@ -65,14 +65,14 @@ impl Scopes {
 }
 
 /// The files whose names a tool file and its helpers may import.
-pub struct Neighbours<'s> {
+pub struct NeighbourScopes<'s> {
     scopes: &'s Scopes,
     /// The tool file.
     host: &'s Path,
     own: HashSet<usize>,
 }
 
-impl<'s> Neighbours<'s> {
+impl<'s> NeighbourScopes<'s> {
     pub(in crate::discovery) fn of(scopes: &'s Scopes, host: &'s Path, helpers: &[PathBuf]) -> Self {
         let paths = helpers.iter().map(PathBuf::as_path).chain([host]);
         Self { scopes, host, own: paths.filter_map(|path| scopes.numbers.get(path).copied()).collect() }
@@ -136,7 +136,7 @@ pub struct Known<'s> {
     /// What a worker says of its types.
     pub live: Live,
     /// The files whose names it may import.
-    pub neighbours: Option<&'s Neighbours<'s>>,
+    pub neighbours: Option<&'s NeighbourScopes<'s>>,
 }
 
 /// Gives names, and texts that may be hints, the number of their file for a place.
@@ -178,7 +178,7 @@ impl Mark {
 
 /// What a module looks up in other files.
 pub(super) struct Linked<'a> {
-    neighbours: &'a Neighbours<'a>,
+    neighbours: &'a NeighbourScopes<'a>,
     /// The file that is read.
     own: &'a Path,
     read: RefCell<HashMap<usize, Rc<Module<'a>>>>,
@@ -191,7 +191,7 @@ pub(super) struct Linked<'a> {
 }
 
 impl<'a> Linked<'a> {
-    pub(super) fn new(neighbours: &'a Neighbours<'a>, own: &'a Path) -> Self {
+    pub(super) fn new(neighbours: &'a NeighbourScopes<'a>, own: &'a Path) -> Self {
         Self {
             neighbours,
             own,

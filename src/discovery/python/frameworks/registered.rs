@@ -82,12 +82,10 @@ impl<'a> Registered<'_, 'a> {
 
     /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
     fn of_other_file(&mut self, call: &'a ExprCall) {
-        let gives = self.gives;
+        let by_agent = self.module.outside_name(&call.func).is_some_and(|full| is_agent(&full));
         for one in listed_tools(self.module, call) {
-            self.give(one, &Offer::default(), None);
-        }
-        if self.module.outside_name(&call.func).is_some_and(|full| is_agent(&full)) {
-            self.gives = gives; // an agent needs no server
+            let is_given = self.give(one, &Offer::default(), None);
+            self.gives |= is_given && !by_agent; // an agent needs no server
         }
         let Some(by) = registering(call).filter(|by| is_by_server(self.module, by)) else { return };
         let named = FUNCTION.iter().find_map(|name| keyword(call, name));
@@ -97,7 +95,7 @@ impl<'a> Registered<'_, 'a> {
         }
         match value.as_call_expr().filter(|made| is_class(self.module, &made.func)) {
             Some(made) => self.give_made(made, None),
-            None => self.give(value, &read_offer(self.module, by), None),
+            None => self.gives |= self.give(value, &read_offer(self.module, by), None),
         }
     }
 
@@ -145,11 +143,12 @@ impl<'a> Registered<'_, 'a> {
             self.given.push(offer.given(self.module, format!("{OWN}{}", own.name), bound));
             self.gives = true;
         } else if let Some(value) = value {
-            self.give(value, &read_offer(self.module, made), bound);
+            self.gives |= self.give(value, &read_offer(self.module, made), bound);
         }
     }
 
-    fn give(&mut self, value: &Expr, offer: &Offer<'a>, bound: Option<&str>) {
+    /// Returns whether it may be a function of another file.
+    fn give(&mut self, value: &Expr, offer: &Offer<'a>, bound: Option<&str>) -> bool {
         let mut first = value;
         while let Expr::Attribute(attribute) = first {
             first = &attribute.value;
@@ -160,12 +159,13 @@ impl<'a> Registered<'_, 'a> {
             None if is_local => None,
             None => self.module.outside_name(value),
         };
-        let Some(target) = target.filter(|_| !offer.is_off) else { return };
+        let Some(target) = target.filter(|_| !offer.is_off) else { return false };
         let top = package(&target);
-        if !is_standard(top) && !FRAMEWORKS.contains(&top) && self.given.len() < MOST {
+        let may_be = !is_standard(top) && !FRAMEWORKS.contains(&top) && self.given.len() < MOST;
+        if may_be {
             self.given.push(offer.given(self.module, target, bound));
-            self.gives = true;
         }
+        may_be
     }
 
     fn in_loop(&mut self, each: &'a StmtFor) {
@@ -183,7 +183,7 @@ impl<'a> Registered<'_, 'a> {
         if let Some(by) = calls_with(name, &each.body) {
             if is_by_server(self.module, by) {
                 for item in items {
-                    self.give(item, &read_offer(self.module, by), None);
+                    self.gives |= self.give(item, &read_offer(self.module, by), None);
                 }
             }
             let functions = items.iter().filter_map(|item| function_named(self.module, item));
