@@ -126,7 +126,10 @@ impl Filler {
                 }
             }
             if !goes_on && self.reader.position() >= self.spool.position() {
-                return self.open.is_empty() && self.forget();
+                let is_done = self.open.is_empty() && self.forget();
+                // A store that is open when the process exits leaves its log behind, and removed arguments are still in it.
+                self.store.close();
+                return is_done;
             }
         }
     }
@@ -283,8 +286,13 @@ impl Filler {
         // Without a store, there was nothing to bring.
         let forget = |store: &mut dyn Store| {
             // Also those that it recovered, and that did not run yet.
-            let is_done = store.open_calls(name)?.is_empty() && store.synced()?;
-            if is_done { store.forget(name).map(|()| true) } else { Ok(false) }
+            if !(store.open_calls(name)?.is_empty() && store.synced()?) {
+                return Ok(false);
+            }
+            store.forget(name)?;
+            // Closing removes the log only if no other process has the store open.
+            let _ = store.erased();
+            Ok(true)
         };
         self.reader.position() == Position::default() || self.store.with(forget).unwrap_or_default()
     }

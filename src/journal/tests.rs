@@ -314,6 +314,31 @@ async fn nothing_is_left_of_arguments_once_no_call_is_open() {
 }
 
 #[tokio::test]
+async fn a_process_that_ends_leaves_nothing_of_arguments_in_the_log() {
+    for is_open_elsewhere in [false, true] {
+        let base = tempfile::tempdir().unwrap();
+        let journal = journal(base.path());
+        let arguments = r#"{"pin":"271828"}"#;
+        let begun = Accepted { id: [1; 16], at_ms: 1, tool: "a.b", arguments, ..Accepted::default() };
+        assert!(journal.append(&Record::Accepted(begun)));
+        journal.caught_up().await;
+        let log = journal.place().store().with_extension("db-wal");
+        assert!(log.exists(), "the store is open");
+        let other = is_open_elsewhere.then(|| {
+            let other = LazyStore::new(StoreAddress::File(journal.place().store()));
+            other.with(|store| store.held().map(drop)).unwrap();
+            other
+        });
+        finish(&journal, 1);
+        journal.end(Duration::from_secs(10)).await;
+        let left = std::fs::read(&log).unwrap_or_default();
+        assert!(!left.windows(6).any(|it| it == b"271828"), "{is_open_elsewhere}");
+        assert_eq!(log.exists(), is_open_elsewhere, "it is closed although the journal is still in use");
+        drop((other, journal));
+    }
+}
+
+#[tokio::test]
 async fn a_store_that_takes_the_place_of_another_gets_what_the_spool_still_has() {
     let base = tempfile::tempdir().unwrap();
     let journal = journal(base.path());
