@@ -1,46 +1,65 @@
-//! Which of some files a dotted name means: `commands.stock.app`, `.stock.app`. Names that one file has from another are followed by its
-//! imports.
+//! Which files a dotted name means: `commands.stock.app`, `.stock.app`. Names that one file has from another are followed by its imports.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::packages::above_own_package;
+use super::packages::{DEEPEST_PACKAGE, above_own_package};
+
+/// A part of a dotted name, seen from a folder.
+pub(super) struct Step<'n> {
+    /// The file that it is as a package, which comes before the module.
+    pub package: PathBuf,
+    /// The file that it is as a module.
+    pub module: PathBuf,
+    /// The rest of the name.
+    pub rest: &'n str,
+}
+
+/// The parts of a dotted name from a folder on. Its import runs the file of each that exists.
+pub(super) fn steps<'n>(folder: &Path, name: &'n str) -> impl Iterator<Item = Step<'n>> {
+    let (mut within, mut left) = (folder.to_owned(), name);
+    let parts = std::iter::from_fn(move || {
+        let (part, rest) = left.split_once('.').unwrap_or((left, ""));
+        left = rest;
+        let module = within.join(format!("{part}.py"));
+        within.push(part);
+        (!part.is_empty()).then(|| Step { package: within.join("__init__.py"), module, rest })
+    });
+    parts.take(DEEPEST_PACKAGE)
+}
 
 /// Some files, with what each imports, dotted. The first is the tool file.
 pub(super) struct Modules<'f> {
     files: Vec<(&'f Path, &'f [String])>,
-    /// By the path of each without its ending. A package is its folder.
-    by_path: HashMap<PathBuf, usize>,
+    by_path: HashMap<&'f Path, usize>,
 }
 
 impl<'f> Modules<'f> {
     pub(super) fn of(files: impl Iterator<Item = (&'f Path, &'f [String])>) -> Self {
         let files: Vec<_> = files.collect();
-        let mut by_path = HashMap::new();
-        for (index, (path, _)) in files.iter().enumerate() {
-            if path.file_stem().is_some_and(|stem| stem == "__init__") {
-                // Before a module of that name.
-                by_path.insert(path.parent().unwrap_or(path).to_owned(), index);
-            } else {
-                by_path.entry(path.with_extension("")).or_insert(index);
-            }
-        }
+        let by_path = files.iter().enumerate().map(|(index, (path, _))| (*path, index)).collect();
         Self { files, by_path }
     }
 
     /// The file that a module is, seen from a file: below the folder of the tool file, that of the file, or the one around its package.
     pub(super) fn module(&self, from: &Path, dotted: &str) -> Option<usize> {
         let name = dotted.trim_start_matches('.');
-        let parts = || name.split('.').filter(|part| !part.is_empty());
+        let known = |path: &Path| self.by_path.get(path).copied();
         let within = |base: &Path| {
-            let path = parts().fold(base.to_owned(), |path, part| path.join(part));
-            self.by_path.get(&path).copied().filter(|index| self.files[*index].0 != from)
+            let found = match steps(base, name).last() {
+                Some(step) if !step.rest.is_empty() => None,
+                Some(step) => known(&step.package).or_else(|| known(&step.module)),
+                None => known(&base.join("__init__.py")),
+            };
+            found.filter(|index| self.files[*index].0 != from)
         };
         let dots = dotted.len() - name.len();
         if dots > 0 {
             return within(from.ancestors().nth(dots)?);
         }
-        parts().next()?;
+        if name.is_empty() {
+            return None;
+        }
         let root = self.files.first().and_then(|(path, _)| path.parent());
         let around = || above_own_package(from, name);
         root.and_then(within).or_else(|| within(from.parent()?)).or_else(|| within(around()?))

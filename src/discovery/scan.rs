@@ -13,7 +13,7 @@ use super::below::servers_below;
 use super::cache::{Cache, PendingWrite};
 use super::packages::is_of_package;
 use super::reader::{CacheLines, ReadFile, Reader};
-use super::{Answers, Kind, Status, ToolFile, executable, imports};
+use super::{Answers, Kind, Status, ToolFile, executable, helpers};
 use crate::config::origin::{Diagnosis, Origin};
 
 /// Fewer files are read faster on one thread.
@@ -89,7 +89,7 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     let lines = RefCell::new(lines);
     let read = |path: &Path| lines.borrow_mut().take(reader.read(path));
     let link = |file: &mut ToolFile, read: &dyn Fn(&mut ToolFile)| lines.borrow_mut().link(reader, file, read);
-    let mut files = imports::set_apart_helpers(files, read, link);
+    let mut files = helpers::set_apart_helpers(files, read, link);
     let lines = lines.into_inner();
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);

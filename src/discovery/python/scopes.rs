@@ -19,6 +19,7 @@ use super::module::{Binding, Module, name_of};
 use super::names::{Named, join};
 use super::{bytes_of, syntax_tree};
 use crate::discovery::is_standard;
+use crate::discovery::modules::{Step, steps};
 use crate::discovery::packages::DEEPEST_PACKAGE;
 use crate::discovery::several::{BESIDE, place_within};
 use crate::pep723;
@@ -108,21 +109,11 @@ impl<'s> NeighbourScopes<'s> {
 
     /// The files on the way of a dotted name from a folder, each with the rest of the name.
     fn modules_in<'n>(&self, folder: &Path, name: &'n str, package: Option<usize>) -> Vec<(usize, &'n str)> {
-        let (mut within, mut left) = (folder.to_owned(), name);
-        let mut found: Vec<_> = package.map(|number| (number, name)).into_iter().collect();
-        for _ in 0..DEEPEST_PACKAGE {
-            let (part, rest) = left.split_once('.').unwrap_or((left, ""));
-            let file = within.join(format!("{part}.py"));
-            within.push(part);
-            // A package comes before a module of its name.
-            let number = self.number_of(&within.join("__init__.py")).or_else(|| self.number_of(&file));
-            found.extend(number.map(|number| (number, rest)));
-            left = rest;
-            if rest.is_empty() {
-                break;
-            }
-        }
-        found
+        let numbered = |step: Step<'n>| {
+            let number = self.number_of(&step.package).or_else(|| self.number_of(&step.module));
+            number.map(|number| (number, step.rest))
+        };
+        package.map(|number| (number, name)).into_iter().chain(steps(folder, name).filter_map(numbered)).collect()
     }
 
     fn number_of(&self, path: &Path) -> Option<usize> {
