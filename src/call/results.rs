@@ -21,17 +21,21 @@ fn matches_annotation(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, 
     if wrapped.is_some_and(|schema| has_plain_type(schema, raw.get())) {
         return Ok(raw);
     }
-    let Some(validator) = tool.result_validator() else { return Ok(raw) };
     let Ok(mut result) = serde_json::from_str::<Value>(raw.get()) else { return Ok(raw) };
     if may_hold_files(raw.get()) {
         // As clients receive it.
         each_file(&mut result, &mut |object| without_bytes(object, 1));
     }
     let structured = if result.is_object() { result } else { json!({ "result": result }) };
-    let Some(error) = validator.iter_errors(&structured).next() else { return Ok(raw) };
-    if tool.entry.is_only_remembered() {
-        return Ok(raw);
+    let mut failed = None;
+    for check in tool.output_checks() {
+        if check.validator.is_valid(&structured) {
+            return Ok(raw);
+        }
+        failed = Some(check.validator);
     }
+    let error = failed.and_then(|validator| validator.iter_errors(&structured).next());
+    let Some(error) = error else { return Ok(raw) };
     let at = place(&error.instance_path().to_string());
     let at = if at.is_empty() || at.starts_with("result") { at } else { format!("result.{at}") };
     let at = if at.is_empty() { "result" } else { &at };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::places::{declared_place, described, place, shortened};
 use crate::config::section::nearest;
 use crate::outcome::{Code, Details, Fault};
-use crate::registry::Tool;
+use crate::registry::{Check, Tool};
 
 /// The most mistakes that one message lists.
 const MAX_MISTAKES: usize = 5;
@@ -17,16 +17,17 @@ const MAX_NAME: usize = 200;
 
 /// Validates a call's arguments, and converts whole floats to integers where the schema has integers.
 pub fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
-    let Some(validator) = tool.validator() else { return Ok(()) };
-    if validator.is_valid(arguments) {
-        return whole(arguments, tool.input_schema()).map_err(|Inexact(at)| inexact(tool, &place(&at)));
+    let mut failed = None;
+    for check in tool.input_checks() {
+        if check.validator.is_valid(arguments) {
+            return whole(arguments, check.schema).map_err(|Inexact(at)| inexact(tool, &place(&at)));
+        }
+        failed = Some(check);
     }
-    if tool.entry.is_only_remembered() {
-        return Ok(()); // the worker validates
-    }
+    let Some(Check { schema, validator }) = failed else { return Ok(()) };
     let mistakes = validator.iter_errors(arguments).take(MAX_MISTAKES);
     let (sentences, places): (Vec<String>, Vec<String>) =
-        mistakes.map(|error| (sentence(tool, &error), declared_place(error.evaluation_path().as_str()))).unzip();
+        mistakes.map(|error| (sentence(schema, &error), declared_place(error.evaluation_path().as_str()))).unzip();
     let message = format!("{} was not called: {}", tool.name, sentences.join("; "));
     Err(Fault::new(Code::InvalidParams, message).with(Details { places, ..Details::default() }))
 }
@@ -40,12 +41,12 @@ fn inexact(tool: &Tool, place: &str) -> Fault {
     Fault::new(Code::InvalidParams, message)
 }
 
-fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
+fn sentence(root: &Map<String, Value>, error: &ValidationError<'_>) -> String {
     let place = place(&error.instance_path().to_string());
     let of = |name: &str| if place.is_empty() { format!("`{name}`") } else { format!("`{place}.{name}`") };
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
-            let known: Vec<&str> = properties(tool, error).map(|(name, _)| name.as_str()).collect();
+            let known: Vec<&str> = properties(root, error).map(|(name, _)| name.as_str()).collect();
             let what = if place.is_empty() { "argument" } else { "field" };
             let one = |name: &String| {
                 let name = &name[..name.floor_char_boundary(MAX_NAME)];
@@ -60,8 +61,8 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             let what = if place.is_empty() { "argument" } else { "field" };
-            let property = properties(tool, error).find(|(known, _)| *known == name);
-            let kind = property.and_then(|(_, property)| referred(tool, property).get("type")?.as_str());
+            let property = properties(root, error).find(|(known, _)| *known == name);
+            let kind = property.and_then(|(_, property)| referred(root, property).get("type")?.as_str());
             let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
             format!("missing {what} {}{kind}", of(name))
         }
@@ -78,20 +79,25 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
             format!("`{place}`: expected one of {options}, got {}", described(error.instance()))
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            any_of(tool, error, context)
+            any_of(root, error, context)
         }
         _ => format!("`{place}`: {}", error.masked_with(shortened(error.instance()))),
     }
 }
 
-/// A value that matches no branch of a union. If it has the type of one branch, describes the mistake inside that
-/// branch; otherwise lists the expected types.
-fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationError<'_>>]) -> String {
+/// A value that matches no branch of a union. Where it has the type of some branches, describes the mistake inside the one that is
+/// likely meant: its tag has the right value, and it has the fewest mistakes. Otherwise lists the expected types.
+fn any_of(root: &Map<String, Value>, error: &ValidationError<'_>, branches: &[Vec<ValidationError<'_>>]) -> String {
     let here = error.instance_path();
     let kind_of = |inner: &ValidationError<'_>| (inner.instance_path() == here).then(|| expected(inner)).flatten();
     let is_of_its_kind = |branch: &&Vec<ValidationError<'_>>| branch.iter().all(|inner| kind_of(inner).is_none());
-    if let Some(branch) = branches.iter().find(is_of_its_kind) {
-        return branch.iter().take(MAX_MISTAKES).map(|inner| sentence(tool, inner)).collect::<Vec<_>>().join("; ");
+    let similar: Vec<_> = branches.iter().filter(is_of_its_kind).collect();
+    if let Some(sentence) = no_such_tag(error, &similar) {
+        return sentence;
+    }
+    let is_tagged_otherwise = |branch: &[ValidationError<'_>]| branch.iter().any(|inner| is_tag(error, inner));
+    if let Some(branch) = similar.iter().min_by_key(|branch| (is_tagged_otherwise(branch), branch.len())) {
+        return branch.iter().take(MAX_MISTAKES).map(|inner| sentence(root, inner)).collect::<Vec<_>>().join("; ");
     }
     // A branch with exact values is described by those, not by its type.
     let is_exact = |inner: &&ValidationError<'_>| {
@@ -107,6 +113,30 @@ fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationEr
     let hint = json_hint(error.instance(), |kind| kinds.iter().any(|one| one == kind));
     let got = described(error.instance());
     format!("`{}`: expected {}, got {got}{hint}", place(&here.to_string()), kinds.join(" or "))
+}
+
+/// Whether a mistake is that a member of the value is none of some exact values, as the tag of a class is.
+fn is_tag(error: &ValidationError<'_>, inner: &ValidationError<'_>) -> bool {
+    let inside = inner.instance_path().as_str().strip_prefix(error.instance_path().as_str());
+    let is_member = inside.and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'));
+    is_member && matches!(inner.kind(), ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. })
+}
+
+/// What a tag may be, where every branch has one at the same place and none has this value.
+fn no_such_tag(error: &ValidationError<'_>, branches: &[&Vec<ValidationError<'_>>]) -> Option<String> {
+    let tags = branches.iter().map(|branch| branch.iter().find(|inner| is_tag(error, inner)));
+    let tags: Vec<_> = tags.collect::<Option<_>>()?;
+    let (first, at) = (tags.first()?, tags.first()?.instance_path().as_str());
+    if tags.len() < 2 || tags.iter().any(|tag| tag.instance_path().as_str() != at) {
+        return None;
+    }
+    let values = tags.iter().flat_map(|tag| match tag.kind() {
+        ValidationErrorKind::Constant { expected_value } => vec![Value::clone(expected_value)],
+        ValidationErrorKind::Enum { options } => options.as_array().cloned().unwrap_or_default(),
+        _ => Vec::new(),
+    });
+    let values = Value::Array(values.collect());
+    Some(format!("`{}`: expected one of {values}, got {}", place(at), described(first.instance())))
 }
 
 /// A hint for a string that contains the expected value as JSON.
@@ -142,18 +172,21 @@ pub(super) fn types(kind: &TypeKind) -> String {
 }
 
 /// The properties of the object that an error is about: the tool's arguments, or the fields of a nested class.
-fn properties<'t>(tool: &'t Tool, error: &ValidationError<'_>) -> impl Iterator<Item = (&'t String, &'t Value)> {
+fn properties<'t>(
+    root: &'t Map<String, Value>,
+    error: &ValidationError<'_>,
+) -> impl Iterator<Item = (&'t String, &'t Value)> {
     let path = error.schema_path().to_string();
     let mut steps: Vec<&str> = path.split('/').skip(1).collect();
     // The last step is the violated keyword; the object precedes it.
     steps.pop();
     let mut object = None;
     for step in steps {
-        let here = object.map_or_else(|| tool.input_schema().get(step), |value| below(value, step));
-        object = here.map(|value| referred(tool, value));
+        let here = object.map_or_else(|| root.get(step), |value| below(value, step));
+        object = here.map(|value| referred(root, value));
     }
     let properties = match object {
-        None => tool.input_schema().get("properties"),
+        None => root.get("properties"),
         Some(object) => object.get("properties"),
     };
     properties.and_then(Value::as_object).into_iter().flatten()
@@ -169,9 +202,9 @@ fn below<'v>(value: &'v Value, step: &str) -> Option<&'v Value> {
 }
 
 /// A schema, or the definition that it references.
-fn referred<'t>(tool: &'t Tool, schema: &'t Value) -> &'t Value {
+fn referred<'t>(root: &'t Map<String, Value>, schema: &'t Value) -> &'t Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix("#/$defs/"));
-    let definition = name.and_then(|name| tool.input_schema().get("$defs")?.get(name));
+    let definition = name.and_then(|name| root.get("$defs")?.get(name));
     definition.unwrap_or(schema)
 }
 
@@ -297,6 +330,32 @@ mod tests {
         assert_eq!(made(json!({"choice": 1.0})).unwrap().to_string(), r#"{"choice":1}"#);
         assert_eq!(made(json!({"spots": {"x": 1.0}})).unwrap().to_string(), r#"{"spots":{"x":1}}"#);
         assert_eq!(made(json!({"maybe": null, "rows": []})).unwrap(), json!({"maybe": null, "rows": []}));
+    }
+
+    #[test]
+    fn a_mistake_in_a_union_is_that_of_the_branch_that_is_meant() {
+        let tagged = |tag: &str, rest: Value| json!({"type": "object", "properties": {"type": {"const": tag}, "x": rest}, "required": ["type", "x"]});
+        let schema = json!({"properties": {
+            "tree": {"anyOf": [tagged("and", json!({"type": "array"})), tagged("leaf", json!({"minimum": 1}))]},
+            "either": {"anyOf": [
+                {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a", "b"], "additionalProperties": false},
+                {"type": "object", "properties": {"c": {"type": "integer"}}, "required": ["c"]},
+            ]},
+        }});
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for (given, words) in [
+            (json!({"tree": {"type": "leaf", "x": 0}}), "`tree.x`: 0 is less than the minimum of 1"),
+            (
+                json!({"tree": {"type": "or", "x": 2}}),
+                "`tree.type`: expected one of [\"and\",\"leaf\"], got the string \"or\"",
+            ),
+            (json!({"tree": {"x": 2}}), "missing field `tree.type`"),
+            (json!({"tree": 1}), "`tree`: expected object, got the number 1"),
+            (json!({"either": {"c": "x"}}), "`either.c`: expected integer, got the string \"x\""),
+        ] {
+            let error = validator.iter_errors(&given).next().unwrap();
+            assert_eq!(sentence(schema.as_object().unwrap(), &error), words);
+        }
     }
 
     #[test]

@@ -212,17 +212,19 @@ impl Cache {
 }
 
 impl ToolFile {
-    /// Takes over functions that live types completed. Returns false where more than schemas differs.
-    pub fn refine(&mut self, functions: &[Function]) -> bool {
+    /// Takes over functions that live types completed, and returns the earlier ones. `None` where more than schemas differs.
+    pub fn refine(&mut self, functions: &[Function]) -> Option<Vec<Function>> {
         let is_same = |(own, other): (&Function, &Function)| own.name == other.name && own.line == other.line;
         let fits = functions.len() == self.functions.len() && self.functions.iter().zip(functions).all(is_same);
-        if fits {
-            for (own, completed) in self.functions.iter_mut().zip(functions) {
-                let (symbol, defined_in) = (own.symbol.take(), own.defined_in.take());
-                *own = Function { symbol, defined_in, ..completed.clone() };
-            }
-        }
-        fits
+        let completed = |(own, completed): (&Function, &Function)| Function {
+            symbol: own.symbol.clone(),
+            defined_in: own.defined_in.clone(),
+            ..completed.clone()
+        };
+        fits.then(|| {
+            let completed = self.functions.iter().zip(functions).map(completed).collect();
+            std::mem::replace(&mut self.functions, completed)
+        })
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value};
 
+use super::compiled::{AsRead, Check, Compiled};
 use super::file_entry::{FileEntry, name_functions};
 use super::governed::Governed;
 use super::last_good::StandIns;
@@ -23,9 +23,9 @@ use crate::discovery::{
     resolve_collisions, resolve_overrides,
 };
 
-/// Completes the schemas of a version of a file with the description of live types. Returns whether the description is an
-/// earlier run's.
-pub(super) type CompleteSchemas<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) -> bool + 'a;
+/// Completes the schemas of a version of a file with the description of live types. Returns the functions as they were read if the
+/// description is an earlier run's.
+pub(super) type CompleteSchemas<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) -> Option<Vec<Function>> + 'a;
 
 /// The role of a function that a call is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Tool {
     place: usize,
     input: Compiled,
     output: Compiled,
+    /// The same as its file was read.
+    as_read: OnceLock<Box<AsRead>>,
     template: OnceLock<Option<UriTemplate>>,
     governed: OnceLock<Option<Box<Governed>>>,
     /// How clients show it.
@@ -139,8 +141,12 @@ impl Tool {
 
     /// The output schema of results: those that are not validated have none.
     pub fn promised(&self) -> Option<&JsonSchema> {
+        self.promised_by(self.function())
+    }
+
+    fn promised_by<'t>(&self, function: &'t Function) -> Option<&'t JsonSchema> {
         let is_checked = self.settings.validate.value && !self.entry.settings.prints_text();
-        self.function().output_schema.as_ref().filter(|_| is_checked)
+        function.output_schema.as_ref().filter(|_| is_checked)
     }
 
     /// The schema of its arguments.
@@ -153,15 +159,26 @@ impl Tool {
         self.promised().map(|text| self.output.schema(text))
     }
 
-    /// The validator of its arguments. `None` when the schema cannot be compiled, which is hostler's fault and no reason to
-    /// refuse a call.
-    pub fn validator(&self) -> Option<&jsonschema::Validator> {
-        self.input.validator(&self.function().input_schema, &self.name)
+    /// What its arguments have to match one of. Types may have changed since an earlier run described them, so where the schema is
+    /// completed by one, arguments may also match it as the file was read.
+    pub fn input_checks(&self) -> impl Iterator<Item = Check<'_>> {
+        let known = self.input.check(&self.function().input_schema, &self.name);
+        let as_read = self.as_read().map(|(function, compiled)| (&function.input_schema, &compiled.input));
+        known.into_iter().chain(as_read.and_then(|(text, compiled)| compiled.check(text, &self.name)))
     }
 
-    /// The validator of its results.
-    pub fn result_validator(&self) -> Option<&jsonschema::Validator> {
-        self.output.validator(self.promised()?, &self.name)
+    /// The same for its results; none if anything does.
+    pub fn output_checks(&self) -> impl Iterator<Item = Check<'_>> {
+        let as_read = self.as_read().map(|(function, compiled)| Some((self.promised_by(function)?, &compiled.output)));
+        let known = self.promised().filter(|_| !matches!(as_read, Some(None)));
+        let known = known.and_then(|text| self.output.check(text, &self.name));
+        let as_read = as_read.flatten().and_then(|(text, compiled)| compiled.check(text, &self.name));
+        known.into_iter().chain(as_read)
+    }
+
+    /// The function as its file was read, where only an earlier run completed it.
+    fn as_read(&self) -> Option<(&Function, &AsRead)> {
+        Some((self.entry.as_read()?.get(self.place)?, self.as_read.get_or_init(Box::default)))
     }
 }
 
@@ -275,6 +292,7 @@ impl Catalogue {
                 place,
                 input: Compiled::default(),
                 output: Compiled::default(),
+                as_read: OnceLock::new(),
                 template: OnceLock::new(),
                 governed: OnceLock::new(),
             }));
@@ -342,27 +360,5 @@ impl Icons {
         let read = read.inspect_err(|reason| tracing::debug!(tool = %tool.display(), %reason, "no icon")).ok();
         self.0.push((icon.clone(), read.clone()));
         read
-    }
-}
-
-/// A schema as values and as a validator, each made at its first use: most tools are listed and never called.
-#[derive(Debug, Default)]
-pub(super) struct Compiled {
-    schema: OnceLock<Box<Map<String, Value>>>,
-    validator: OnceLock<Option<Box<Validator>>>,
-}
-
-impl Compiled {
-    pub fn schema(&self, text: &JsonSchema) -> &Map<String, Value> {
-        self.schema.get_or_init(|| Box::new(text.read()))
-    }
-
-    pub fn validator(&self, text: &JsonSchema, tool: &str) -> Option<&Validator> {
-        let compile = || {
-            let built =
-                jsonschema::options().with_draft(Draft::Draft202012).build(&Value::Object(self.schema(text).clone()));
-            built.map(Box::new).inspect_err(|error| tracing::error!(tool, %error, "schema does not compile")).ok()
-        };
-        self.validator.get_or_init(compile).as_deref()
     }
 }

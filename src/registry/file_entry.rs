@@ -12,7 +12,7 @@ use super::live::Stamps;
 use crate::config::sandbox::Sandbox;
 use crate::config::tool::Protocol;
 use crate::config::{Config, EffectiveTool};
-use crate::discovery::{Kind, Status, ToolFile};
+use crate::discovery::{Function, Kind, Status, ToolFile};
 
 /// A tool file with its settings.
 #[derive(Debug)]
@@ -29,8 +29,10 @@ pub struct FileEntry {
     pub stale: Option<Stale>,
     /// What it and its helpers looked like when they were read.
     pub(super) stamps: Stamps,
-    /// Whether its schemas are completed by an earlier run's description, and by none of this run.
-    pub(super) only_remembered: AtomicBool,
+    /// Its functions as they were read, if an earlier run completed their schemas.
+    as_read: Option<Vec<Function>>,
+    /// Whether a worker of this run has described its types.
+    pub(super) is_described: AtomicBool,
     /// Whether the registry knows that it has answered a call.
     pub(super) is_known_good: AtomicBool,
     /// Whether its source is kept, or cannot be.
@@ -56,7 +58,7 @@ impl FileEntry {
             Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
             None => (version(&file), None),
         };
-        let only_remembered = AtomicBool::new(complete(&mut file, &version));
+        let as_read = complete(&mut file, &version);
         Self {
             settings: settings_of(&file, config),
             config: Arc::clone(config),
@@ -64,15 +66,17 @@ impl FileEntry {
             version,
             stale,
             stamps,
-            only_remembered,
+            as_read,
+            is_described: AtomicBool::default(),
             is_known_good: AtomicBool::default(),
             is_source_kept: AtomicBool::default(),
         }
     }
 
-    /// Whether its schemas are completed by an earlier run, and may be outdated: no call is refused because of them.
-    pub fn is_only_remembered(&self) -> bool {
-        self.only_remembered.load(Ordering::Relaxed)
+    /// Its functions as they were read, where their schemas are only completed by an earlier run: types may have changed without the
+    /// file, so no call is refused because of what that run added.
+    pub fn as_read(&self) -> Option<&[Function]> {
+        self.as_read.as_deref().filter(|_| !self.is_described.load(Ordering::Relaxed))
     }
 
     /// Why it cannot be called, if it cannot.

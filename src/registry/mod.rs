@@ -3,6 +3,7 @@
 mod asking;
 mod catalogue;
 mod changes;
+mod compiled;
 mod file_entry;
 mod governed;
 mod last_good;
@@ -19,6 +20,7 @@ mod watching_tests;
 
 pub use asking::{SchemaProgress, keep_asking};
 pub use catalogue::{Catalogue, RoleKind, Tool};
+pub use compiled::Check;
 pub use file_entry::{FileEntry, KIND_WORDS, Serving};
 pub use governed::Governed;
 pub use listing::{Listing, Row};

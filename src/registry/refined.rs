@@ -25,19 +25,19 @@ struct Completed {
 }
 
 impl Refined {
-    /// Completes a file that was read, if that version was completed before. Returns whether an earlier run did it: types may
-    /// change without the file, for instance with what is installed.
-    pub fn complete(&self, file: &mut ToolFile, version: &[u8; 32], cache: Option<&Cache>) -> bool {
+    /// Completes a file that was read, if that version was completed before. Returns the functions as they were read if an earlier
+    /// run did it: types may change without the file, for instance with what is installed.
+    pub fn complete(&self, file: &mut ToolFile, version: &[u8; 32], cache: Option<&Cache>) -> Option<Vec<Function>> {
         if file.open.is_empty() {
-            return false;
+            return None;
         }
         let mut known = self.0.lock();
         let completed = known.entry(*version).or_insert_with(|| {
             let functions = cache.and_then(|cache| cache.refined(version))?;
             Some(Completed { functions: Arc::from(functions), of_this_run: false })
         });
-        let Some(completed) = completed else { return false };
-        file.refine(&completed.functions) && !completed.of_this_run
+        let completed = completed.as_ref()?;
+        file.refine(&completed.functions).filter(|_| !completed.of_this_run)
     }
 
     /// Reads a file again with the description of its live types. Returns whether its schemas changed.
@@ -46,7 +46,7 @@ impl Refined {
         if version(&entry.file) != entry.version {
             return false; // a helper has changed meanwhile
         }
-        entry.only_remembered.store(false, Ordering::Relaxed);
+        entry.is_described.store(true, Ordering::Relaxed);
         let is_news = functions != entry.file.functions;
         let completed = Completed { functions: Arc::from(functions.as_slice()), of_this_run: true };
         self.0.lock().insert(entry.version, Some(completed));

@@ -127,6 +127,25 @@ class Refined(unittest.TestCase):
             self.assertEqual(shown(self.listed(wire, 4), "yard_move"), (after, output))
             self.assertEqual(sum(note["method"] == CHANGED for note in wire.notes), 0, "nothing is new")
 
+    def test_the_next_start_refuses_what_the_file_itself_refuses(self):
+        (self.tools / "yard.py").write_text(TOOL + "\ndef bad() -> int:\n    return 'x'\n")
+        spot, to = {"x": 1}, ["blue"]
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            wire.value(1, "yard_move", spot=spot, to=to)
+            wire.until(CHANGED)
+            self.leave(wire)
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            self.assertIn("Spot", shown(self.listed(wire, 1), "yard_move")[0]["$defs"], "it is remembered")
+            for number, (name, arguments, code) in enumerate([
+                    ("yard_plain", {"number": "1"}, "INVALID_PARAMS"), ("yard_plain", {"numbr": 1}, "INVALID_PARAMS"),
+                    ("yard_move", {"spot": spot, "to": "blue"}, "INVALID_PARAMS"), ("yard_bad", {}, "INVALID_OUTPUT")], start=2):
+                wire.send(call(number, name, **arguments))
+                outcome = wire.answer(number)["result"]["_meta"]["hostler/outcome"]
+                self.assertEqual(outcome["error"]["code"], code, (name, arguments))
+            self.assertEqual(wire.value(9, "yard_plain", number=2.0), 2)
+
     def test_what_a_neighbour_defines_is_listed_before_the_first_call(self):
         (self.tools / "shapes.py").write_text(SHAPES)
         with Wire(self.tools, env=self.env) as wire:
