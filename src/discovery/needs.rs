@@ -54,11 +54,15 @@ impl ToolFile {
             Version::from_str(version).is_ok_and(|version| range.is_some_and(|range| range.contains(&version)))
         };
         let is_open = |text: &String| package_of(text) == "mcp" && admits(text, "1.99") && admits(text, "2.99");
+        // FastMCP brings the SDK: the second version since its fourth.
+        let brings_it = |text: &String| package_of(text) == "fastmcp" && admits(text, "3.99");
         if self.is_for_first_sdk
             && let Some(set) = &mut needs.dependencies
-            && set.value.iter().any(is_open)
         {
-            set.value.push("mcp<2".to_owned());
+            let is_listed = set.value.iter().any(|text| package_of(text) == "mcp");
+            if set.value.iter().any(|text| is_open(text) || !is_listed && brings_it(text)) {
+                set.value.push("mcp<2".to_owned());
+            }
         }
         needs
     }

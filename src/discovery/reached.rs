@@ -86,7 +86,9 @@ impl Reached {
             Node::Methods(_) => &[],
         });
         for (file, calls) in calls.iter().enumerate() {
-            let names = calls.callable.iter().map(|name| Node::Function(file, name.clone()));
+            // What a helper does as a program is not done.
+            let names = calls.callable.iter().filter(|name| file == 0 || **name != PROGRAM);
+            let names = names.map(|name| Node::Function(file, name.clone()));
             let numbers: Vec<usize> = names.map(|node| reached.number(node)).collect();
             reached.callable.extend(numbers);
         }

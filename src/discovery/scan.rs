@@ -1,7 +1,7 @@
 //! Tool folders: which files in them are tool files.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -82,15 +82,14 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     }
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let mut lines = CacheLines::default();
-    let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found));
-    let makes_server = |file: &ToolFile| file.servers.makes || file.servers.listing.has_handlers;
-    let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();
-    let files = files.filter(|file| !is_of_package(&file.path) || has_tools(file)).collect();
+    let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
+    let files = without_idle_packages(files);
     let lines = RefCell::new(lines);
     let read = |path: &Path| lines.borrow_mut().take(reader.read(path));
     let link = |file: &mut ToolFile, read: &dyn Fn(&mut ToolFile)| lines.borrow_mut().link(reader, file, read);
     let mut files = helpers::set_apart_helpers(files, read, link);
     let lines = lines.into_inner();
+    files.retain(|file| !is_of_package(&file.path) || !file.functions.is_empty());
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
     }
@@ -101,6 +100,27 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
     // What is wrong with those is said of the file that imports them.
     below.retain(|path| !files.iter().any(|file| file.helpers.contains(path)));
     Scan { files, problems, below, unsaved: lines.unsaved(reader) }
+}
+
+/// Removes the own files of packages, unless they make a server with tools, or may call what makes those of a folder that has no
+/// others: `def main(): server.run(Config())`. Their own functions are then no tools.
+fn without_idle_packages(mut files: Vec<ToolFile>) -> Vec<ToolFile> {
+    let makes_server = |file: &ToolFile| file.servers.makes || file.servers.listing.has_handlers;
+    let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();
+    let folders_of = |is_it: &dyn Fn(&ToolFile) -> bool| -> HashSet<PathBuf> {
+        let found = files.iter().filter(|file| is_it(file));
+        found.filter_map(|file| Some(file.path.parent()?.to_owned())).collect()
+    };
+    let (waiting, serving) = (folders_of(&ToolFile::only_waits), folders_of(&has_tools));
+    files.retain_mut(|file| {
+        if !is_of_package(&file.path) || has_tools(file) {
+            return true;
+        }
+        file.functions.clear();
+        file.servers.names = None;
+        file.path.parent().is_some_and(|folder| waiting.contains(folder) && !serving.contains(folder))
+    });
+    files
 }
 
 /// Reads files in the order of the paths, many of them on several threads.

@@ -205,7 +205,7 @@ impl ToolFile {
     /// Takes a file for one that runs the server of another: what it does not mark and does not name in `__all__` is no tool.
     pub(super) fn run_a_server(&mut self) {
         if !self.servers.marks && self.servers.names.is_none() {
-            self.functions.retain(|function| !function.role.is_tool());
+            self.functions.retain(|function| !function.role.is_tool() || function.defined_in.is_some());
             self.open = OpenNames::default();
         }
     }
@@ -234,9 +234,14 @@ impl ToolFile {
     }
 
     pub(super) fn warn_of_place(&mut self, helper: &Path) {
-        let what = format!("the tools of {} are not served: it is not below the file's folder", helper.display());
-        let reason = Diagnosis::new(what, "move it there; no folder may have `:` or `>` in its name");
-        self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason });
+        let is_below = self.path.parent().is_some_and(|folder| helper.starts_with(folder));
+        let (why, fix) = if is_below {
+            ("its path has `:` or `>`", "rename the file or its folder")
+        } else {
+            ("it is not below this file's folder", "move it there, or serve the file that makes the server")
+        };
+        let what = format!("the tools of {} are not served: {why}", helper.display());
+        self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason: Diagnosis::new(what, fix) });
     }
 
     /// Takes single functions of helpers. Of two of one name, the first is served.

@@ -3,35 +3,45 @@
 use std::collections::HashSet;
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, StmtFunctionDef};
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 
 use super::frameworks::runs_a_server;
+use super::handed::Handed;
 use super::module::{Module, name_of};
 use super::syntax::Depth;
 use crate::discovery::is_standard;
+
+/// What AWS Lambda calls.
+const LAMBDA: &str = "lambda_handler";
 
 /// The functions of a file that are no tools unless its `__all__` names them.
 pub(super) struct Entries<'m, 'a> {
     module: &'m Module<'a>,
     run: HashSet<&'a str>,
+    handed: Handed<'a>,
     uses_argparse: bool,
     /// Whether it imports more than Python has.
     uses_packages: bool,
 }
 
 impl<'m, 'a> Entries<'m, 'a> {
-    pub(super) fn of(module: &'m Module<'a>) -> Self {
+    pub(super) fn of(module: &'m Module<'a>, body: &'a [Stmt]) -> Self {
         let tops = || module.imports.iter().map(|import| import.split('.').next().unwrap_or_default());
+        let uses_packages = tops().any(|top| !is_standard(top));
         Self {
             module,
             run: run_at_top(module).collect(),
+            handed: if uses_packages { Handed::of(module, body) } else { Handed::default() },
             uses_argparse: tops().any(|top| top == "argparse"),
-            uses_packages: tops().any(|top| !is_standard(top)),
+            uses_packages,
         }
     }
 
     pub(super) fn has(&self, function: &StmtFunctionDef) -> bool {
-        self.run.contains(function.name.as_str())
+        let name = function.name.as_str();
+        self.run.contains(name)
+            || self.handed.has(self.module, function)
+            || name == LAMBDA
             || is_hook(self.module, function)
             || self.uses_argparse && (self.takes_namespace(function) || MakesParser::is_in(self.module, function))
             || self.uses_packages && (takes_request(self.module, function) || runs_a_server(self.module, &[], function))

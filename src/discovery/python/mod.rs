@@ -11,6 +11,7 @@ mod foreign_classes;
 mod frameworks;
 mod functions;
 mod generics;
+mod handed;
 mod known_types;
 mod literals;
 mod live;
@@ -211,7 +212,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         module.warn(line, INNER_TOOLS, what, fix);
     }
     warn_of_unread(&mut module, source);
-    let public = public_functions(&mut module);
+    let public = public_functions(&mut module, parsed.suite());
     module.servers.marks |= public.iter().any(|served| served.is_bound);
     let mut described: Vec<Function> =
         public.into_iter().filter_map(|function| describe(&mut module, function)).collect();

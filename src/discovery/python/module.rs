@@ -11,7 +11,7 @@ use ruff_python_ast::{
 
 use super::all_imports::all_imports;
 use super::classes::Ancestry;
-use super::frameworks::{GroupIndex, Offers, makes_tools, servers_of};
+use super::frameworks::{GroupIndex, Offers, is_type, makes_tools, servers_of};
 use super::live::{Live, OpenNames};
 use super::names::dotted;
 use super::public::Exports;
@@ -204,11 +204,12 @@ impl<'a> Module<'a> {
     }
 
     /// What a handler defines in place of an import stands in for it where that fails: `except ImportError: tool = None`. A function
-    /// may be a tool, unless the import is what makes tools.
+    /// may be a tool, unless the import is what makes tools; a class is one of the file, unless frameworks give its instances.
     fn keep_imports(&mut self, imports: Vec<(&'a str, String)>) {
         for (name, full) in imports {
             let is_kept = match self.bindings.get(name) {
                 Some(Binding::Import(_)) => false,
+                Some(Binding::Class(_)) if is_type(&full) => self.rebound.remove(name),
                 Some(Binding::Function(_) | Binding::Class(_)) => makes_tools(&full),
                 _ => true,
             };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ruff_python_ast::{Expr, StmtFunctionDef};
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 
 use super::entries::Entries;
 use super::frameworks::{
@@ -94,7 +94,7 @@ pub(super) struct Served<'a> {
 }
 
 /// The functions and then the methods that are tools, with warnings about `__all__` and names.
-pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
+pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Served<'a>> {
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
     let Methods { served, refused, exported } = methods(module, exported.as_deref());
@@ -102,7 +102,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<Served<'a>> {
     for (line, Diagnosis { what, fix }) in refused {
         module.warn(line, CLASS_RULE, what, &fix);
     }
-    let functions = top_level(module, &exported, has_classes);
+    let functions = top_level(module, body, &exported, has_classes);
     let marked = functions
         .into_iter()
         .map(|function| (None, function, module.offers.get(function).copied().unwrap_or_default()));
@@ -158,7 +158,12 @@ fn a_function<'a>(
     Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments, groups }
 }
 
-fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes: bool) -> Vec<&'a StmtFunctionDef> {
+fn top_level<'a>(
+    module: &mut Module<'a>,
+    body: &'a [Stmt],
+    served_otherwise: &[&str],
+    has_classes: bool,
+) -> Vec<&'a StmtFunctionDef> {
     let functions = module.functions();
     if let Some(line) = module.exports.computed {
         let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
@@ -170,7 +175,7 @@ fn top_level<'a>(module: &mut Module<'a>, served_otherwise: &[&str], has_classes
         None if module.offers.are_marked || module.servers.makes || has_classes => Vec::new(),
         None if !module.servers.program.groups.is_empty() => Vec::new(),
         None => {
-            let entries = Entries::of(module);
+            let entries = Entries::of(module, body);
             let is_private = |name: &str| name.starts_with('_') || name == "main" && module.runs_main;
             functions.into_iter().filter(|function| !is_private(&function.name) && !entries.has(function)).collect()
         }

@@ -2,7 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::file;
+use super::{file, names};
+
+#[test]
+fn a_group_may_have_a_class_of_its_own() {
+    for group in [
+        "class G(click.Group): ...\n@click.group(cls=G)\n",
+        "from click_default_group import DefaultGroup\n@click.group(cls=DefaultGroup, default='show')\n",
+        "class G(click.Group): ...\n@click.command(cls=G)\n",
+    ] {
+        let text = "@click.option('--loud', is_flag=True)\n@click.pass_context\ndef cli(ctx, loud): ...\n\
+                    @cli.command('show-it')\n@click.argument('path')\n@click.pass_obj\ndef show(obj, path): ...\ndef helper(): ...\n";
+        let found = file(&format!("import click\n{group}{text}"));
+        assert_eq!(names(&found), ["show_it"], "{group}");
+        let schema = found.functions[0].input_schema.read();
+        assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["path", "loud"], "{group}");
+    }
+}
 
 #[test]
 fn decorators_of_click_declare_the_arguments() {

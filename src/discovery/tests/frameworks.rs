@@ -83,7 +83,7 @@ fn who_marks_some_functions_means_no_others() {
     // A decorator of the file itself may do anything, and a word alone means nothing.
     assert_eq!(served("def tool(f): return f\n@tool\ndef f(): ...\n"), ["tool", "f"]);
     assert_eq!(served("@tool\ndef f(): ...\ndef g(): ...\n"), ["f", "g"]);
-    assert_eq!(served("from flask import Flask\napp = Flask(__name__)\n@app.get('/x')\ndef f(): ...\n"), ["f"]);
+    assert_eq!(served("from cache import store\n@store.get('x')\ndef f(): ...\n"), ["f"]);
 }
 
 #[test]

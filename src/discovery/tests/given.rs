@@ -118,7 +118,7 @@ fn functions_are_given_by_names_that_the_function_around_imports() {
 fn what_cannot_be_told_of_what_a_server_is_given_is_reported() {
     for (calls, given) in [
         ("for tool in registry.all():\n    mcp.tool(tool)\n", "tool"),
-        ("def add(function):\n    mcp.tool()(function)\n    return function\n@add\ndef search(): ...\n", "function"),
+        ("def add(function):\n    mcp.tool()(function)\n    return function\n", "function"),
         ("for name in NAMES:\n    mcp.tool(getattr(module, name))\n", "getattr(module, name)"),
         ("mcp.tool()(lambda text: text)\n", "lambda text: text"),
     ] {

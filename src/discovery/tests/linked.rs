@@ -373,3 +373,13 @@ fn fields_of_computed_options_and_assigned_validators_are_open() {
     let item = &schema["$defs"]["Item"];
     assert_eq!((&item["required"], &item["properties"]["a"]), (&serde_json::json!(["a"]), &serde_json::json!({})));
 }
+
+#[test]
+fn what_frameworks_give_may_come_from_a_neighbour_with_a_stand_in() {
+    const STAND_IN: &str = "try:\n    from fastmcp import Context\nexcept ImportError:\n    class Context: ...\n";
+    let server = "from fastmcp import FastMCP\nfrom _context import Context\nmcp = FastMCP('x')\n@mcp.tool()\ndef find(q: str, ctx: Context): ...\n";
+    let folder = folder(&[("_context.py", STAND_IN), ("server.py", server)]);
+    let found = scan(&[folder.path().to_owned()]);
+    let schema = found.files[0].functions[0].input_schema.read();
+    assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q"]);
+}

@@ -19,8 +19,62 @@ fn what_frameworks_call_at_their_own_moments_is_no_tool() {
     assert_eq!(names(&example), ["ask"]);
     let own = file("import registry\n@registry.middleware\ndef hook(): ...\ndef ask(): ...\n");
     assert_eq!(names(&own), ["hook", "ask"], "no framework");
-    let route = file("from fastapi import FastAPI\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n");
-    assert_eq!(names(&route), ["x"]);
+}
+
+#[test]
+fn what_a_file_hands_to_something_else_is_no_tool() {
+    for handed in [
+        "from fastapi import FastAPI\napp = FastAPI()\n@app.get('/x')\n",
+        "from flask import Flask\napp = Flask('x')\n@app.route('/x', methods=['POST'])\n",
+        "from starlette.routing import Route\nroutes = [Route('/', hook)]\n",
+        "from fastapi import FastAPI\nfrom contextlib import asynccontextmanager\n@asynccontextmanager\nasync ",
+        "from fastapi import FastAPI\ndef build(): return FastAPI(lifespan=hook)\n__all__ = ['ask']\n",
+        "from google.adk.agents import Agent\na = Agent(model='m', name='a', tools=[ask], before_agent_callback=hook)\n",
+        "from agents import Agent\na = Agent('a', instructions=hook, output_guardrails=[hook])\n",
+        "from langgraph.graph import StateGraph\ng = StateGraph(dict)\ng.add_node('x', hook)\n",
+        "import boto3\n__all__ = ['ask']\n",
+    ] {
+        let found = file(&format!("{handed}def hook(ctx): ...\ndef ask(text: str): ...\n"));
+        assert_eq!(names(&found), ["ask"], "{handed}");
+    }
+    assert_eq!(names(&file("import boto3\ndef lambda_handler(event, context): ...\ndef ask(): ...\n")), ["ask"]);
+    let offered = "from fastapi import FastAPI\nfrom fastmcp import FastMCP\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n\
+                   def make(): return FastMCP.from_fastapi(app)\n__all__ = ['x']\n";
+    assert_eq!(names(&file(offered)), ["x"]);
+    let get = "import requests\n@cached.get('key')\ndef x(): ...\n";
+    assert_eq!(names(&file(get)), ["x"], "no path");
+}
+
+#[test]
+fn a_decorator_of_the_file_may_pass_functions_on_to_the_server() {
+    const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
+    for decorator in [
+        "def tool(hints=None):\n    def decorator(func):\n        return mcp.tool(annotations=hints)(func)\n    return decorator\n@tool()\n",
+        "def tool(func):\n    return mcp.tool()(func)\n@tool\n",
+        "def tool(func):\n    mcp.add_tool(func, name=func.__name__)\n    return func\n@tool\n",
+    ] {
+        let found = file(&format!("{SERVER}{decorator}def search(q: str): ...\ndef helper(): ...\n"));
+        assert_eq!(names(&found), ["search"], "{decorator}");
+        assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    }
+    let named =
+        "def tool(**said):\n    def decorator(func):\n        return mcp.tool(**said)(func)\n    return decorator\n";
+    let found = file(&format!("{SERVER}{named}@tool(name='find', description='Finds.')\ndef search(q: str): ...\n"));
+    assert_eq!((names(&found), found.functions[0].description.as_deref()), (vec!["find"], Some("Finds.")));
+    let group = file(&format!("{SERVER}{named}@tool('group')\ndef search(q: str): ...\n"));
+    assert_eq!(names(&group), ["search"], "the text may be anything");
+    let other = "def logged(func):\n    print(func)\n    return func\n@logged\n@mcp.tool()\ndef a(): ...\n@logged\ndef b(): ...\n";
+    assert_eq!(names(&file(&format!("{SERVER}{other}"))), ["a"]);
+}
+
+#[test]
+fn what_frameworks_give_may_be_imported_where_it_is_used() {
+    let within = "def register(mcp):\n    from fastmcp import Context\n    @mcp.tool()\n    def find(q: str, ctx: Context): ...\n\
+                  from fastmcp import FastMCP\nmcp = FastMCP('x')\nregister(mcp)\n";
+    let schema = file(within).functions[0].input_schema.read();
+    assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q"]);
+    let own = "class Context: ...\ndef find(q: str, ctx: Context): ...\n";
+    assert_eq!(file(own).functions[0].input_schema.read()["properties"].as_object().unwrap().len(), 2);
 }
 
 #[test]

@@ -39,6 +39,38 @@ fn makers_that_the_file_gives_what_they_need_are_called() {
 }
 
 #[test]
+fn makers_are_reached_from_the_program_and_from_packages() {
+    const MAKER: &str = "from fastmcp import FastMCP\ndef run(root):\n    mcp = FastMCP('x')\n    @mcp.tool()\n    def g(a: int): ...\n    return mcp\n";
+    let program = format!("{MAKER}if __name__ == '__main__':\n    args = parse()\n    run(args.root).run()\n");
+    assert_eq!(served(&[("server.py", &program)]), ["server.g made:server.py/__main__>run:4:g"]);
+    let starts = program.replace("args = parse()", "pool.start()");
+    assert!(served(&[("server.py", &starts)]).is_empty(), "it also starts something");
+    let named = format!("{MAKER}def main():\n    run('x').run()\nif __name__ == '__main__':\n    main()\n");
+    assert_eq!(served(&[("server.py", &named)]), ["server.g made:server.py/main>run:4:g"]);
+    let of_helper = [
+        ("cli.py", "import server\ndef main(): ...\nif __name__ == '__main__':\n    main()\n"),
+        ("server.py", program.as_str()),
+    ];
+    assert_eq!(served(&of_helper), ["server.g made:server.py/__main__>run:4:g"], "not by a file that does not call it");
+    for (file, text) in [
+        (
+            "pkg/cli.py",
+            "from server import run\ndef main():\n    run('/data')\nif __name__ == '__main__':\n    main()\n",
+        ),
+        ("pkg/__main__.py", "from .server import run\ndef main():\n    run('/data').run()\nmain()\n"),
+        (
+            "pkg/__init__.py",
+            "from . import server\ndef main():\n    server.run('/data')\n__all__ = ['main', 'server']\n",
+        ),
+    ] {
+        let found = served_below("pkg", &[(file, text), ("pkg/server.py", MAKER)]);
+        let [tool] = &found[..] else { panic!("{file}: {found:?}") };
+        let pack = if file == "pkg/cli.py" { "cli.g " } else { "pkg.g " };
+        assert!(tool.ends_with(">run:4:g") && tool.starts_with(pack), "{tool}");
+    }
+}
+
+#[test]
 fn makers_are_reached_through_helpers() {
     let more = |name: &str| format!("def register(mcp, client):\n    @mcp.tool()\n    def {name}(a: int): ...\n");
     let (a, b, c) = (more("a"), more("b"), more("c"));
@@ -64,10 +96,10 @@ fn makers_are_reached_through_helpers() {
 }
 
 #[test]
-fn what_only_the_program_or_nothing_calls_is_not_called() {
+fn what_cannot_be_called_or_nothing_calls_is_not_called() {
     const MORE: &str = "def register(mcp, client):\n    @mcp.tool()\n    def g(a: int): ...\n";
     for calls in [
-        "if __name__ == '__main__':\n    register(mcp, object())\n",
+        "if __name__ == '__main__':\n    pool.start()\n    register(mcp, object())\n",
         "async def main():\n    register(mcp, object())\n    yield\n",
         "def main(port):\n    register(mcp, object())\n",
         "def main():\n    register(mcp, object())\n    other.run()\n",

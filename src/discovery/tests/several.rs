@@ -233,7 +233,10 @@ fn an_open_version_of_the_first_sdk_is_bounded() {
         (FIRST, "mcp==1.2.0", false),
         (FIRST, "mcp>=1,<2", false),
         (FIRST, "mcp @ https://a.b/mcp-3.whl", false),
-        (FIRST, "fastmcp", false),
+        (FIRST, "fastmcp", true),
+        (FIRST, "fastmcp>=0.7.0", true),
+        (FIRST, "fastmcp>=4", false),
+        (FIRST, "requests", false),
         (BOTH, "mcp>=1", false),
         ("import mcp\n", "mcp>=1", false),
     ] {

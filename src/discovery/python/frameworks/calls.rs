@@ -7,7 +7,7 @@ use ruff_python_ast::{Alias, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf};
 
 use super::local::{LocalImports, module_of};
 use super::obstacles::is_callable;
-use super::runs::is_loop;
+use super::runs::{Own, is_loop};
 use crate::discovery::is_standard;
 use crate::discovery::modules::join;
 use crate::discovery::python::module::{Binding, Module, name_of};
@@ -20,7 +20,7 @@ use crate::discovery::python::syntax::Depth;
 pub struct Calls {
     /// By `create_server`, `Server.register`; the top level is the empty name. Functions within functions count as the outermost.
     pub by: BTreeMap<String, BTreeSet<Called>>,
-    /// The functions that the worker can call as they are, in the order of their lines.
+    /// The functions that the worker can call as they are, in the order of their lines, and the [`PROGRAM`] if it can be run.
     pub callable: Vec<String>,
     /// What it imports, dotted.
     pub imports: Vec<String>,
@@ -51,11 +51,13 @@ impl Calls {
             owner,
             imports: LocalImports::default(),
             depth: Depth::default(),
+            may_run_program: false,
             found: Self::default(),
         };
         search.visit_body(body);
         let functions = module.functions().into_iter().filter(|function| is_callable(module, function));
-        search.found.callable = functions.map(|function| function.name.to_string()).collect();
+        let program = search.may_run_program.then(|| PROGRAM.to_owned());
+        search.found.callable = functions.map(|function| function.name.to_string()).chain(program).collect();
         search.found.imports = module.imports.iter().cloned().collect();
         search.found
     }
@@ -69,6 +71,8 @@ struct Search<'m, 'a> {
     /// What the function around imports.
     imports: LocalImports<'a>,
     depth: Depth,
+    /// Whether the worker can run what the file does as a program.
+    may_run_program: bool,
     found: Calls,
 }
 
@@ -94,6 +98,7 @@ impl<'a> Search<'_, 'a> {
     fn branch(&mut self, branch: &'a StmtIf) {
         self.visit_expr(&branch.test);
         if is_main_guard(&branch.test) && self.owner.is_empty() {
+            self.may_run_program = !Own::of_program(self.module, &branch.body).runs;
             PROGRAM.clone_into(&mut self.owner);
             self.visit_body(&branch.body);
             self.owner.clear();

@@ -146,18 +146,17 @@ fn callback_of<'a>(module: &Module<'a>, application: &str) -> Option<&'a StmtFun
     index(module).callbacks.get(application).copied()
 }
 
-/// Whether a decorator makes a group, and adds no parameter: `@click.group()`, `@cli.group()`, `@click.command(cls=AliasedGroup)`.
+/// Whether a decorator makes a group, and adds no parameter: `@click.group(cls=DefaultGroup)`, `@cli.group()`,
+/// `@click.command(cls=AliasedGroup)`.
 pub(super) fn makes_group(module: &Module<'_>, decorator: &Expr) -> bool {
     let call = decorator.as_call_expr();
     let called = call.map_or(decorator, |call| &*call.func);
-    if let Some(class) = call.and_then(|call| keyword(call, "cls"))
-        && is_class_of_groups(module, class)
-    {
-        let is_word = called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "command");
-        return module.outside_name(called).map_or(is_word, |full| is_of_click(&full, "command"));
-    }
-    let is_nested = called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "group");
-    module.outside_name(called).map_or(is_nested, |full| is_of_click(&full, "group"))
+    let class = call.and_then(|call| keyword(call, "cls"));
+    let is_word = |word: &str| match module.outside_name(called) {
+        Some(full) => is_of_click(&full, word),
+        None => called.as_attribute_expr().is_some_and(|it| it.attr.as_str() == word),
+    };
+    is_word("group") || class.is_some_and(|class| is_class_of_groups(module, class)) && is_word("command")
 }
 
 /// `click.Group`, a class of the file that derives from it, or another with such a name.

@@ -72,7 +72,7 @@ fn is_given(module: &Module<'_>, hint: &Expr, left: usize) -> bool {
         }
         Expr::BinOp(either) => is_given(module, &either.left, left) || is_given(module, &either.right, left),
         Expr::Name(_) | Expr::Attribute(_) => match module.resolve(hint) {
-            Named::Outside(full) => is_type(&full),
+            Named::Outside(full) => is_type(&full) || is_imported_in_function(module, &full),
             Named::Value { value, .. } => is_given(module, value, left), // `Ctx = Context`
             _ => false,
         },
@@ -99,6 +99,13 @@ fn is_note(module: &Module<'_>, note: &Expr) -> bool {
     word.starts_with("Injected") || matches!(word, "Depends" | "Resolve")
 }
 
-fn is_type(full: &str) -> bool {
+/// `from fastmcp import Context` in a function that makes tools.
+fn is_imported_in_function(module: &Module<'_>, full: &str) -> bool {
+    let Some(name) = full.strip_prefix("builtins.") else { return false };
+    module.imports.iter().any(|import| last_name(import) == name && is_type(import))
+}
+
+/// Whether frameworks give what is of a class, by its full name.
+pub(in crate::discovery::python) fn is_type(full: &str) -> bool {
     TYPES.iter().any(|(name, packages)| *name == last_name(full) && packages.contains(&package(full)))
 }

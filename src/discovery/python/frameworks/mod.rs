@@ -16,6 +16,7 @@ mod local;
 mod low_level;
 mod obstacles;
 mod offer;
+mod passing;
 mod registered;
 mod runs;
 mod servers;
@@ -31,7 +32,7 @@ pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::{TOOL_SPEC, arguments_in};
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
-pub(super) use injected::{is_given_by_framework, is_injected};
+pub(super) use injected::{is_given_by_framework, is_injected, is_type};
 pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
 pub(super) use low_level::{LowLevel, low_level_tools, tools_for_others};
@@ -162,6 +163,7 @@ impl<'a> Offers<'a> {
         let registered = registered::registered(module, body);
         (found.given, found.gives) = (registered.given, registered.gives);
         found.unread = registered.unread;
+        found.unread.retain(|(call, _)| !passing::is_in_used(module, call));
         for (function, offer) in registered.found {
             found.tools.entry(place(function)).or_insert(offer);
         }
@@ -235,7 +237,7 @@ fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
 }
 
 /// Whether a class or function makes agents, by its full name: `agno.agent.Agent`, `langgraph.prebuilt.create_react_agent`
-fn is_agent(full: &str) -> bool {
+pub(super) fn is_agent(full: &str) -> bool {
     let word = last_name(full);
     !full.starts_with("builtins.")
         && (word.ends_with("Agent") || word.starts_with("create_") && word.ends_with("_agent"))
@@ -250,7 +252,11 @@ fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Opti
         return Some(offer);
     }
     let call = decorator.expression.as_call_expr();
-    maker(module, call.map_or(&decorator.expression, |call| &call.func))?;
+    let decorated_by = call.map_or(&decorator.expression, |call| &*call.func);
+    if passing::passes_on(module, decorated_by) {
+        return Some(call.map_or_else(Offer::default, |call| passing::offer_of(module, call)));
+    }
+    maker(module, decorated_by)?;
     Some(call.map_or_else(Offer::default, |call| {
         let offer = read_offer(module, call);
         if dictionaries::is_of_claude(module, call) { dictionaries::offer_of(call, offer) } else { offer }

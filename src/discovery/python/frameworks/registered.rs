@@ -84,12 +84,17 @@ impl<'a> Registered<'_, 'a> {
     fn of_other_file(&mut self, call: &'a ExprCall) {
         let by_agent = self.module.outside_name(&call.func).is_some_and(|full| is_agent(&full));
         for one in listed_tools(self.module, call) {
-            let is_given = self.give(one, &Offer::default(), None);
+            let made = one.as_call_expr().filter(|made| is_class(self.module, &made.func));
+            let is_given = match made {
+                Some(made) => {
+                    given_to(made).is_some_and(|value| self.give(value, &read_offer(self.module, made), None))
+                }
+                None => self.give(one, &Offer::default(), None),
+            };
             self.gives |= is_given && !by_agent; // an agent needs no server
         }
         let Some(by) = registering(call).filter(|by| is_by_server(self.module, by)) else { return };
-        let named = FUNCTION.iter().find_map(|name| keyword(call, name));
-        let Some(value) = named.or(call.arguments.args.first()) else { return };
+        let Some(value) = given_to(call) else { return };
         if !self.within.contains(&call.arguments.range.start().to_usize()) && !self.is_read(value) {
             self.unread.push((call, value));
         }
@@ -134,8 +139,7 @@ impl<'a> Registered<'_, 'a> {
 
     /// `Tool.from_function(notes.search, name="x")`
     fn give_made(&mut self, made: &'a ExprCall, bound: Option<&str>) {
-        let named = FUNCTION.iter().find_map(|name| keyword(made, name));
-        let value = named.or(made.arguments.args.first());
+        let value = given_to(made);
         if let Some(own) = value.and_then(|value| function_named(self.module, value))
             && bound.is_some()
         {
@@ -226,6 +230,12 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
             self.depth.leave();
         }
     }
+}
+
+/// The function that a call makes a tool.
+fn given_to(call: &ExprCall) -> Option<&Expr> {
+    let named = FUNCTION.iter().find_map(|name| keyword(call, name));
+    named.or(call.arguments.args.first())
 }
 
 /// Whether what registers is a server: made by its class, or called so. Others may have methods of these names, too.

@@ -7,7 +7,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{ExceptHandler, Expr, ExprCall, Stmt, StmtFunctionDef, StmtReturn, StmtTry};
 
 use super::inner::Maker;
-use super::{SERVERS, function_named, last_name, package, word_of};
+use super::{FRAMEWORKS, SERVERS, function_named, last_name, package, word_of};
 use crate::discovery::is_standard;
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
@@ -123,10 +123,18 @@ pub(super) struct Own<'m, 'a> {
 
 impl<'m, 'a> Own<'m, 'a> {
     pub(super) fn of(module: &'m Module<'a>, function: &'m StmtFunctionDef) -> Self {
-        let servers = ServerNames::within(module, &function.body);
-        let is_async = function.is_async;
+        Self::within(module, &function.body, function.is_async)
+    }
+
+    /// The same of statements that are not in a function.
+    pub(super) fn of_program(module: &'m Module<'a>, body: &'m [Stmt]) -> Self {
+        Self::within(module, body, false)
+    }
+
+    fn within(module: &'m Module<'a>, body: &'m [Stmt], is_async: bool) -> Self {
+        let servers = ServerNames::within(module, body);
         let mut own = Self { module, servers, is_async, runs: false, yields: false, depth: Depth::default() };
-        own.statements(&function.body);
+        own.statements(body);
         own
     }
 
@@ -252,7 +260,8 @@ fn is_server(module: &Module<'_>, named: &Expr) -> bool {
 /// `create_server`, `app.mcp`; not of the standard library. A name that is imported within a function is not a builtin.
 fn is_called_a_server(full: &str) -> bool {
     let word = last_name(full);
-    let is_standard = package(full) != "builtins" && is_standard(package(full));
+    // Relative names have no package.
+    let is_standard = !["builtins", ""].contains(&package(full)) && is_standard(package(full));
     let names_one = ["server", "mcp"].iter().any(|part| word.contains(part));
     word.starts_with(|c: char| c.is_ascii_lowercase()) && names_one && !is_standard
 }
@@ -266,6 +275,13 @@ fn makes_server(module: &Module<'_>, called: &Expr) -> bool {
     let is_other = |full: &str| last_name(full) == "Server" && matches!(package(full), "mcp" | "uvicorn");
     word_of(module, called).is_some_and(|class| SERVERS.contains(&class.as_str()))
         || full.is_some_and(|full| is_other(&full) || is_called_a_server(&full))
+}
+
+/// Whether a function is imported from neither Python, a framework nor what runs web applications.
+fn is_of_project(module: &Module<'_>, called: &Expr) -> bool {
+    const RUNNERS: [&str; 6] = ["uvicorn", "hypercorn", "granian", "trio", "uvloop", "gradio"];
+    let is_foreign = |top: &str| is_standard(top) || FRAMEWORKS.contains(&top) || RUNNERS.contains(&top);
+    module.outside_name(called).is_some_and(|full| !is_foreign(package(&full)))
 }
 
 pub(super) fn is_loop(module: &Module<'_>, call: &ExprCall) -> bool {
@@ -288,7 +304,8 @@ impl<'a> Visitor<'a> for Own<'_, '_> {
         if let Expr::Call(call) = expression {
             let word = match call.func.as_attribute_expr() {
                 Some(method) => Some(method.attr.to_string()),
-                None => word_of(self.module, &call.func),
+                // A function of another file of the project is followed.
+                None => word_of(self.module, &call.func).filter(|_| !is_of_project(self.module, &call.func)),
             };
             let waits_there = self.is_async && self.runs_server(call);
             // `loop.run_in_executor(None, mcp.run)`

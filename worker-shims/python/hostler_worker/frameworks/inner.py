@@ -199,12 +199,35 @@ def _called_by(host, way):
     from .beside import neighbour
 
     place, _, function = way.rpartition("/")
-    by = _program(neighbour(host, place).__dict__[function]) if function else _nothing
+    if not function:
+        by = _nothing
+    elif function == "__main__":
+        by = _as_program(neighbour(host, place))
+    else:
+        by = _program(neighbour(host, place).__dict__[function])
     return lambda making: making.kept.append(making.finish(by()))
 
 
 def _nothing():
     pass
+
+
+def _as_program(module):
+    """What runs the statements of a file under `if __name__ == "__main__":`."""
+    import ast
+
+    def run():
+        with open(module.__file__, "rb") as file:
+            tree = ast.parse(file.read())
+        guarded = [block for block in tree.body if isinstance(block, ast.If) and _is_main_guard(ast.unparse(block.test))]
+        body = [statement for block in guarded for statement in block.body]
+        exec(compile(ast.Module(body, []), module.__file__, "exec"), module.__dict__)
+
+    return run
+
+
+def _is_main_guard(test):
+    return "__name__" in test and "'__main__'" in test and "==" in test
 
 
 def _program(value):
