@@ -48,9 +48,9 @@ fn matches_annotation(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, 
         kind => violated(kind, error.instance()),
     };
     let message = format!(
-        "the result of {} does not match its annotation: `{at}`: {wrong}; return what the annotation says, or correct \
-         or remove the annotation",
-        tool.name
+        "the result of {} does not match its annotation: `{at}`: {wrong}; return what the annotation says, correct it, or \
+         set `validate = false` under [tool.{}] in hostler.toml",
+        tool.name, tool.entry.file.pack
     );
     let places = vec![declared_place(error.evaluation_path().as_str())];
     Err(Fault::new(Code::InvalidOutput, message).with(Details { places, ..Details::default() }))

@@ -30,7 +30,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         module.warn(module.lines.of_node(&**rest), "star-args", what, "use a list instead");
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
-    let output = (!served.offer.remakes_result && served.offer.command.is_none())
+    let output = (!served.offer.remakes_result && served.offer.command.is_none() && !emits_result(function))
         .then(|| output_schema(module, function, docs.returns.as_deref()))
         .flatten();
     // Without a schema that says it.
@@ -59,6 +59,12 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
     }
     described.symbol = served.symbol.or(described.symbol);
     assign(module, function, &mut described).then_some(described)
+}
+
+/// Whether messages are its result, as in Open WebUI: `async def talk(text: str, __event_emitter__=None) -> None`
+fn emits_result(function: &StmtFunctionDef) -> bool {
+    let returns_none = function.returns.as_ref().is_some_and(|returns| returns.is_none_literal_expr());
+    returns_none && function.parameters.iter().any(|parameter| parameter.name() == "__event_emitter__")
 }
 
 /// A command of a group within a group has the name of that before its own.

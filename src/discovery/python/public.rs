@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use super::entries::Entries;
 use super::frameworks::{
     Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in, arguments_of,
-    groups_of, methods,
+    given_methods, groups_of, methods,
 };
 use super::module::{Module, name_of};
 use super::roles::is_marked;
@@ -97,7 +97,12 @@ pub(super) struct Served<'a> {
 pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Served<'a>> {
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
-    let Methods { served, refused, exported } = methods(module, exported.as_deref());
+    let Methods { mut served, refused, exported } = methods(module, exported.as_deref());
+    for given in given_methods(module) {
+        if !served.iter().any(|one| one.symbol == given.symbol) {
+            served.push(given);
+        }
+    }
     let has_classes = !served.is_empty() || !refused.is_empty();
     for (line, Diagnosis { what, fix }) in refused {
         module.warn(line, CLASS_RULE, what, &fix);

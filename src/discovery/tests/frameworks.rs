@@ -70,6 +70,18 @@ fn calls_make_tools_too() {
 }
 
 #[test]
+fn messages_may_be_the_result_of_a_tool_of_open_webui() {
+    let output = |parameters: &str| {
+        let text = format!(
+            "\"\"\"\ntitle: A\n\"\"\"\nclass Tools:\n    async def talk(self, q: str{parameters}) -> None: ...\n"
+        );
+        file(&text).functions[0].output_schema.clone()
+    };
+    assert!(output(", __event_emitter__=None").is_none());
+    assert!(output("").is_some());
+}
+
+#[test]
 fn who_marks_some_functions_means_no_others() {
     const SERVER: &str = "from fastmcp import FastMCP\nmcp = FastMCP('x')\ndef helper(): ...\n";
     let served = |text: &str| {

@@ -115,6 +115,22 @@ fn functions_are_given_by_names_that_the_function_around_imports() {
 }
 
 #[test]
+fn methods_that_the_top_level_gives_a_server_are_tools() {
+    const CLASS: &str = "class Shop:\n    def __init__(self, key): ...\n    def search(self, q: str): ...\n    @classmethod\n    def of(cls, q: str): ...\n    \
+                         @staticmethod\n    def count(q: str): ...\n    def private(self): ...\nshop = Shop('x')\n";
+    let text = format!(
+        "{SERVER}{CLASS}mcp.tool(shop.search)\nmcp.add_tool(Shop.of)\nmcp.tool(name='total')(Shop.count)\nmcp.tool(Shop.private)\n"
+    );
+    assert_eq!(several::served(&[("s.py", &text)]), ["s.search shop.search", "s.of Shop.of", "s.total Shop.count"]);
+    let found = super::file(&text);
+    for function in &found.functions {
+        assert_eq!(function.input_schema.read()["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q"]);
+    }
+    let shown = super::names(&found);
+    assert_eq!(shown, ["search", "of", "total"], "one that needs an instance has none");
+}
+
+#[test]
 fn what_cannot_be_told_of_what_a_server_is_given_is_reported() {
     for (calls, given) in [
         ("for tool in registry.all():\n    mcp.tool(tool)\n", "tool"),

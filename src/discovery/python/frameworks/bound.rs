@@ -1,14 +1,17 @@
-//! Methods that another method of their class makes tools: `mcp.tool(name="search")(self.search)`, `FunctionTool(self.search)`.
+//! Methods that are made tools as they are bound: by another method of their class, `mcp.tool(name="search")(self.search)`,
+//! `FunctionTool(self.search)`, or at the top level of the file, `mcp.tool(shop.search)`.
 
 use std::collections::HashMap;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionDef};
 
-use super::classes::has_decorator;
+use super::classes::{all_methods, has_decorator, instances};
 use super::registered::{calls_with, is_by_server, registering};
 use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, package, read_offer};
 use crate::discovery::python::module::{Module, name_of};
+use crate::discovery::python::names::Named;
+use crate::discovery::python::public::Served;
 use crate::discovery::python::syntax::Depth;
 
 /// A method that is a tool as it is bound to an instance.
@@ -44,6 +47,36 @@ pub(super) fn bound_methods<'a>(
         }
     }
     found
+}
+
+/// The methods that the top level of the file gives a server: of its instances, and those of classes that need none.
+pub(in crate::discovery::python) fn given_methods<'a>(module: &Module<'a>) -> Vec<Served<'a>> {
+    let instances = instances(module);
+    let given = module.calls.iter().filter_map(|call| {
+        let by = registering(call).filter(|by| is_by_server(module, by))?;
+        let named = FUNCTION.iter().filter_map(|name| keyword(call, name));
+        let attribute = call.arguments.args.iter().chain(named).find_map(Expr::as_attribute_expr)?;
+        let holder = name_of(&attribute.value)?;
+        let made = instances.iter().find(|(name, _)| *name == holder).map(|(_, class)| *class);
+        let class = made.or_else(|| match module.resolve(&attribute.value) {
+            Named::Class(class) => Some(class),
+            _ => None,
+        })?;
+        let methods = all_methods(module, class);
+        let function = methods.into_iter().find(|method| method.name.as_str() == attribute.attr.as_str())?;
+        let is_static = has_decorator(function, &["staticmethod"]);
+        let is_reached = made.is_some() || is_static || has_decorator(function, &["classmethod"]);
+        is_reached.then(|| Served {
+            function,
+            symbol: Some(format!("{holder}.{}", function.name)),
+            offer: read_offer(module, by),
+            is_bound: !is_static,
+            is_of_agno: false,
+            arguments: None,
+            groups: Vec::new(),
+        })
+    });
+    given.collect()
 }
 
 struct Search<'m, 'a> {

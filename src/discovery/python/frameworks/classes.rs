@@ -114,7 +114,7 @@ fn classes<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'a StmtClass
 }
 
 /// The instances that the file makes at its top level, by name, with their classes.
-fn instances<'a>(module: &Module<'a>) -> Vec<(&'a str, &'a StmtClassDef)> {
+pub(super) fn instances<'a>(module: &Module<'a>) -> Vec<(&'a str, &'a StmtClassDef)> {
     let instance = |(name, binding): (&&'a str, &Binding<'a>)| {
         let Binding::Value(value) = binding else { return None };
         match module.resolve(&value.as_call_expr()?.func) {

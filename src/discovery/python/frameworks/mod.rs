@@ -26,6 +26,7 @@ use std::collections::HashMap;
 
 use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 
+pub(super) use bound::given_methods;
 pub use calls::{Called, Calls, PROGRAM};
 pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
 pub(super) use commands::{CommandKind, arguments_of};
