@@ -83,7 +83,12 @@ def _described(inner, code):
     """Parameters whose default is pydantic's `Field(...)`: it describes them, and holds what they are if not given."""
     defaults = inner.__defaults__ or ()
     pairs = [*zip(code.co_varnames[code.co_argcount - len(defaults):], defaults), *(inner.__kwdefaults__ or {}).items()]
-    return {name: value for name, value in pairs if hasattr(type(value), "get_default") and hasattr(value, "is_required")}
+    return {name: value for name, value in pairs if is_description(value)}
+
+
+def is_description(value):
+    """Whether it is pydantic's `Field(…)`."""
+    return hasattr(type(value), "get_default") and hasattr(value, "is_required")
 
 
 def _make(inner, code, positional, wanted, described, namespace):
@@ -91,7 +96,7 @@ def _make(inner, code, positional, wanted, described, namespace):
 
     builder = Builder(namespace)
     notes = _notes(wanted, builder)
-    aliases = {_alias_of(note): name for name, note in {**notes, **described}.items() if _alias_of(note)}
+    aliases = {alias_of(note): name for name, note in {**notes, **described}.items() if alias_of(note)}
     have_default = {*code.co_varnames[code.co_argcount - len(inner.__defaults__ or ()):code.co_argcount], *(inner.__kwdefaults__ or {})}
     # `Annotated[int, Field(default=5)]`
     described.update((name, note) for name, note in notes.items() if name not in have_default and not note.is_required())
@@ -132,12 +137,12 @@ def _notes(wanted, builder):
     found = {}
     for name, hint in wanted.items():
         for note in getattr(builder.resolve(hint), "__metadata__", ()):
-            if hasattr(type(note), "get_default") and hasattr(note, "is_required"):
+            if is_description(note):
                 found[name] = note
     return found
 
 
-def _alias_of(note):
+def alias_of(note):
     alias = getattr(note, "validation_alias", None) or getattr(note, "alias", None)
     return alias if isinstance(alias, str) else None
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import Mismatch
+from .convert import Mismatch, alias_of
 from .encode import encode
 
 
@@ -17,25 +17,63 @@ def converter(cls):
 
 def adapted(hint):
     """Of a type of pydantic's own, or one with a note that it reads; None when it does not know it either."""
+    return _adapted(hint, {})
+
+
+def _adapted(hint, namespace, fits=lambda schema: True):
+    """`fits` is given pydantic's own schema of the type."""
     try:
-        adapter = sys.modules["pydantic"].TypeAdapter(hint)
-        adapter.validator  # a name that it cannot resolve shows here
+        # Names in quotes mean something in the file that has them.
+        place = dict(namespace, _hostler_adapter=sys.modules["pydantic"].TypeAdapter, _hostler_hint=hint)
+        adapter = eval("_hostler_adapter(_hostler_hint)", place)
+        validate = adapter.validator.validate_json  # a name that it cannot resolve shows here
     except Exception:
         return None
-    return _converter(str(getattr(hint, "__name__", hint)), adapter.validator.validate_json, is_json=True)
+    return _converter(str(getattr(hint, "__name__", hint)), validate, is_json=True) if fits(adapter.core_schema) else None
+
+
+def without_bytes(hint, namespace):
+    """Of a type that is not pydantic's, but says what only pydantic reads. None with bytes in it, which hostler writes as base64."""
+    return _adapted(hint, namespace, lambda schema: not _has_bytes(schema))
+
+
+def _has_bytes(schema):
+    parts, seen = [schema], {}
+    for part in parts:
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
+        if isinstance(part, dict):
+            if part.get("type") == "bytes":
+                return True
+            parts.extend(part.values())
+        elif isinstance(part, (list, tuple)):
+            parts.extend(part)
+    return False
+
+
+def dataclass(cls, described, namespace):
+    """Of a dataclass of the standard library with pydantic's `Field(…)` as defaults, by field in `described`; None where pydantic
+    does not know the type of a field."""
+    convert = without_bytes(cls, namespace)
+    if convert is None:
+        return None
+    aliases = aliases_of(described)
+    optional = {name for name, note in described.items() if note.default is None}  # `x: int = Field(None)` means it
+
+    def complete(value, path):
+        return convert({aliases.get(name, name): item for name, item in value.items() if item is not None or name not in optional}, path)
+
+    return complete
+
+
+def aliases_of(described):
+    return {name: alias for name, note in described.items() if (alias := alias_of(note))}
 
 
 def union(hint, namespace):
     """Of a union, by which member fits best. None where a member is not one of pydantic's own types, or is bytes, which hostler writes as base64."""
-    if _mentions_other(hint, 16):
-        return None
-    try:
-        # Names in quotes mean something in the file that has them.
-        place = dict(namespace, _hostler_adapter=sys.modules["pydantic"].TypeAdapter, _hostler_hint=hint)
-        validator = eval("_hostler_adapter(_hostler_hint)", place).validator
-    except Exception:
-        return None
-    return _converter(str(hint), validator.validate_json, is_json=True)
+    return None if _mentions_other(hint, 16) else _adapted(hint, namespace)
 
 
 def _mentions_other(hint, left):

@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import Mismatch, annotations_of, or_none
+from .convert import Mismatch, annotations_of, is_description, or_none
 
 
 def converter(cls, builder, args=()):
@@ -71,28 +71,47 @@ def _dataclass(cls, builder):
     hints = hints_of(cls, builder)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     missing = dataclasses.MISSING
-    required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
+    described = {name: field.default for name, field in fields.items() if is_description(field.default)}
+    if described:
+        from . import models
 
+        convert = models.dataclass(cls, described, builder.namespace)
+        if convert is not None:
+            return _closed(cls, [*fields, *initial, *models.aliases_of(described).values()], convert)
+    required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
+    required += [name for name, note in described.items() if note.is_required()]
     for name, field in fields.items():  # `x: int = None` means it
-        if field.default is None and hints.get(name) is not None:
+        if described.get(name, field).default is None and hints.get(name) is not None:
             hints[name] = or_none(hints[name])
-    return _from_fields(cls, hints, [*fields, *initial], required)
+    return _from_fields(cls, hints, [*fields, *initial], required, described)
 
 
-def _from_fields(cls, converters, fields, required):
+def _from_fields(cls, converters, fields, required, described=()):
     def convert(value, path):
+        for name in required:
+            if name not in value:
+                raise Mismatch("%s.%s" % (path, name), "a value: it is required", shown=False)
+        made = _each(value, converters, path)
+        for name in described:
+            if name not in made:
+                made[name] = described[name].get_default(call_default_factory=True)
+        return _construct(cls, made, path, value)
+
+    return _closed(cls, fields, convert)
+
+
+def _closed(cls, fields, convert):
+    """Takes objects without further keys, and instances as they are."""
+    def convert_closed(value, path):
         if isinstance(value, cls):
             return value
         for name in _need_object(value, path):
             if name not in fields:
                 raise Mismatch("%s.%s" % (path, name), "one of the fields " + ", ".join(fields), shown=False)
-        for name in required:
-            if name not in value:
-                raise Mismatch("%s.%s" % (path, name), "a value: it is required", shown=False)
-        return _construct(cls, _each(value, converters, path), path, value)
+        return convert(value, path)
 
-    return convert
+    return convert_closed
 
 
 def _typed_dict(cls, builder):

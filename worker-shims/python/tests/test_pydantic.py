@@ -1,0 +1,53 @@
+"""Types that pydantic reads, in files that import it. Skipped where it is not installed."""
+
+import subprocess
+import textwrap
+import unittest
+
+from harness import PYTHON, ShimTest
+
+HAS_PYDANTIC = subprocess.run([PYTHON, "-c", "import pydantic"], stderr=subprocess.DEVNULL).returncode == 0
+BEGIN = """
+from dataclasses import dataclass
+from typing import Annotated, Any, AsyncIterator, Dict, Generic, List, TypeVar
+from typing_extensions import NotRequired, TypedDict
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
+"""
+
+
+@unittest.skipUnless(HAS_PYDANTIC, "pydantic is not installed")
+class Pydantic(ShimTest):
+    def given(self, source):
+        return self.worker(BEGIN + textwrap.dedent(source))
+
+    def test_a_dataclass_with_fields_of_pydantic(self):
+        worker = self.given("""
+            @dataclass
+            class Search:
+                text: str
+                limit: int = Field(default=10, ge=1)
+                tags: List[str] = Field(default_factory=list)
+                zone: int = Field(default=3, alias="zed")
+                note: str = Field(None, max_length=3)
+            @dataclass
+            class Sealed:
+                key: bytes
+                count: int = Field(2)
+                needed: int = Field(...)
+            def f(x: Search): return [x.text, x.limit, x.tags, x.zone, x.note]
+            def g(x: List[Search]): return f(x[0])
+            def h(x: Sealed): return [x.key.decode(), x.count, x.needed]
+        """)
+        for function, wrapped in (("f", lambda value: value), ("g", lambda value: [value])):
+            call = lambda **value: worker.call(function, {"x": wrapped(value)})
+            self.assertEqual(call(text="a")["result"], ["a", 10, [], 3, None])
+            self.assertEqual(call(text="a", limit=2, tags=["b"], zed=4, note="c")["result"], ["a", 2, ["b"], 4, "c"])
+            self.assertEqual(call(text="a", zone=4, note=None)["result"], ["a", 10, [], 4, None], "by its own name, too")
+            self.fault(call(text="a", limit=0), -32602, ".limit: expected a valid value", "greater than or equal to 1")
+            self.fault(call(text="a", limits=2), -32602, ".limits: expected one of the fields text, limit")
+        self.assertEqual(worker.call("h", {"x": {"key": "aGk=", "needed": 1}})["result"], ["hi", 2, 1])
+        self.fault(worker.call("h", {"x": {"key": "aGk="}}), -32602, "x.needed: expected a value: it is required")
+
+
+if __name__ == "__main__":
+    unittest.main()
