@@ -175,10 +175,10 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("langchain-core==0.3.86", "langchain-core==1.8.3"):
             with self.subTest(needs):
                 await self.served(
-                    "langchain_tools", needs, names=("multiply", "search_tool", "whose", "measured", "Adder", "weather"),
+                    "langchain_tools", needs, names=("multiply", "search_tool", "whose", "greet", "measured", "Adder", "weather"),
                     multiply=({"a": 3, "b": 4}, 12), search_tool=({"query": "x"}, ["x 0", "x 1", "x 2"]),
-                    whose=({"item": "tea"}, "tea is ada's, 32, ada"), measured=({"text": "four"}, "4 characters"),
-                    Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
+                    whose=({"item": "tea"}, "tea is ada's, 32, ada"), greet=({"name": "Bo"}, "Hello, Bo!"),
+                    measured=({"text": "four"}, "4 characters"), Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
 
     async def test_openai_agents(self):
         for needs in ("openai-agents==0.7.0", "openai-agents==0.24.0"):

@@ -33,6 +33,12 @@ async def whose(item: str, user: Annotated[str, InjectedToolArg], call: Annotate
     return f"{item} is {user}'s, {len(call)}, {config['configurable']['user']}"
 
 
+@tool
+def greet(name: str, greeting: Annotated[str, InjectedToolArg] = "Hello") -> str:
+    """Greets."""
+    return f"{greeting}, {name}!"
+
+
 @tool(response_format="content_and_artifact")
 def measured(text: str) -> tuple[str, dict]:
     """Measures."""

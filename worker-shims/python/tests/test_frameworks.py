@@ -65,6 +65,20 @@ class Methods(ShimTest):
         for name in ("Tools.f", "Tools", "x", "x.real", "y.f", "", "."):
             self.assertEqual(worker.call(name)["error"]["code"], -32601, name)
 
+
+class Given(ShimTest):
+    """Parameters that a framework gives; classes of the file stand for those of frameworks."""
+
+    def test_a_default_holds_where_the_settings_give_nothing(self):
+        worker = self.worker("from typing import Annotated\nclass InjectedToolArg: pass\nclass Tools:\n"
+                             "    def f(self, user: Annotated[str, InjectedToolArg] = 'nobody') -> str: return user\n"
+                             "    def g(self, *, user: Annotated[str, InjectedToolArg] = None) -> str: return user\n"
+                             "    def h(self, user: Annotated[str, InjectedToolArg()]) -> str: return user\n")
+        self.assertEqual([worker.call("Tools." + name)["result"] for name in "fg"], ["nobody", None])
+        self.assertEqual([worker.call("Tools." + name, config={"user": "ada"})["result"] for name in "fgh"], ["ada"] * 3)
+        self.assertIn("set `user` under `[tool.tool.config]`", worker.call("Tools.h")["error"]["message"])
+
+
 class Strands(ShimTest):
     """Modules with a `TOOL_SPEC`."""
 

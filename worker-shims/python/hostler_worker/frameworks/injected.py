@@ -24,9 +24,10 @@ def given_to(function, module, package=""):
     defaults = _defaults_of(inner, code)
     found = {}
     for name in names:
-        give = _of_default(defaults.get(name), module) or _of_hint(hints.get(name), name, module, _DEEPEST) \
+        default = (defaults[name],) if name in defaults else ()
+        give = _of_default(defaults.get(name), module) or _of_hint(hints.get(name), name, module, default, _DEEPEST) \
             or _of_name(name, module, package)
-        if give is _own_default and name in defaults:
+        if give is _own_default and default:
             continue
         if give is not None:
             found[name] = give
@@ -54,24 +55,25 @@ def _of_default(value, module):
     return dependencies.of(value, module)
 
 
-def _of_hint(hint, name, module, left):
+def _of_hint(hint, name, module, default, left):
+    """`default` is that of the parameter, in a tuple where it has one."""
     if hint is None or not left:
         return None
     for note in getattr(hint, "__metadata__", ()):
-        give = _of_note(note, name, module)
+        give = _of_note(note, name, module, default)
         if give is not None:
             return give
     args = getattr(hint, "__args__", ())
     origin = getattr(hint, "__origin__", None)
     if hasattr(hint, "__metadata__"):
-        return _of_hint(origin, name, module, left - 1)
+        return _of_hint(origin, name, module, default, left - 1)
     kind = origin if isinstance(origin, type) else hint
     if isinstance(kind, type):
         give = _of_class(kind, module)
         if give is not None:
             return give
     if args and getattr(origin, "__name__", "UnionType") in ("Union", "UnionType", "Optional"):
-        return next((give for arg in args if (give := _of_hint(arg, name, module, left - 1)) is not None), None)
+        return next((give for arg in args if (give := _of_hint(arg, name, module, default, left - 1)) is not None), None)
     return None
 
 
@@ -104,13 +106,13 @@ def _of_class(kind, module):
     return lambda: make(kind)
 
 
-def _of_note(note, name, module):
+def _of_note(note, name, module, default):
     """`Annotated[str, InjectedToolArg]`, and what is made from that class; `Annotated[Client, Depends(connect)]`"""
     kind = note if isinstance(note, type) else type(note)
     if any(base.__name__ == "InjectedToolArg" for base in kind.__mro__):
         from . import langchain
 
-        return lambda: langchain.injected(kind, note, name)
+        return lambda: langchain.injected(kind, note, name, default)
     return _of_default(note, module)
 
 

@@ -21,9 +21,9 @@ def _runtime(kind):
     return kind(**{name: value for name, value in values.items() if name in known})
 
 
-def injected(kind, note, name):
+def injected(kind, note, name, default=()):
     """By the class of the note: `InjectedToolCallId`, `InjectedState("messages")`, `InjectedStore`, and `InjectedToolArg` itself, which the
-    settings of the tool give by the parameter's name."""
+    settings of the tool give by the parameter's name. Without them it is the parameter's default, in a tuple where it has one."""
     if kind.__name__ == "InjectedToolCallId":
         return call_id()
     if kind.__name__ == "InjectedStore":
@@ -32,10 +32,13 @@ def injected(kind, note, name):
         return hostler.config[name]
     if kind.__name__ == "InjectedState":
         return {} if getattr(note, "field", None) is None else None
+    if default:
+        return default[0]
     raise hostler.HostlerError("`%s` is given by LangChain (%s), and here by the operator: set `%s` under `%s`"
                                % (name, kind.__name__, name, settings_of_tool()))
 
 
+_OWN_DEFAULT = object()  # instead of that of a model's field, which is not for checking
 _kept = []
 
 
@@ -66,11 +69,14 @@ def completing(tool):
     from .. import models
 
     convert = models.converter(schema)
-    given = {name: note for name, field in schema.model_fields.items() for note in field.metadata if _is_injected(note)}
+    given = {name: (note, field) for name, field in schema.model_fields.items() for note in field.metadata if _is_injected(note)}
 
     def complete(kwargs):
         own = {name: value for name, value in kwargs.items() if name in schema.model_fields and name not in given}
-        own.update((name, injected(_kind_of(note), note, name)) for name, note in given.items())
+        for name, (note, field) in given.items():
+            value = injected(_kind_of(note), note, name, () if field.is_required() else (_OWN_DEFAULT,))
+            if value is not _OWN_DEFAULT:
+                own[name] = value
         made = convert(own, "arguments")
         return {**kwargs, **{name: getattr(made, name) for name in schema.model_fields}}
 
