@@ -199,8 +199,10 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("agno==2.9.0", "agno==3.1.10"):
             with self.subTest(needs):
                 await self.served(
-                    "agno_tools", needs, names=("top_stories", "remember", "divide"),
+                    "agno_tools", needs, names=("top_stories", "remember", "count", "divide"), count=({}, 1),
                     top_stories=({}, [0, 1]), remember=({"item": "a"}, ["a"]), divide=({"a": 2, "b": 3}, 0.67))
+                async with self.connected() as session:
+                    self.assertEqual([await session.value("agno_tools_count") for _ in range(2)], [1, 2], "the session keeps it")
 
     async def test_adk(self):
         await self.served("adk_agent", "google-adk==2.13.0", names=("roll", "spend"), roll=({"sides": 6}, [6]))

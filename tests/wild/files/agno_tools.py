@@ -17,6 +17,13 @@ def remember(item: str, run_context: RunContext) -> list[str]:
     return kept
 
 
+@tool
+def count(session_state: dict) -> int:
+    """Counts."""
+    session_state["count"] = session_state.get("count", 0) + 1
+    return session_state["count"]
+
+
 class Calculator(Toolkit):
     def __init__(self, precision: int = 2, **kwargs):
         self.precision = precision

@@ -78,6 +78,17 @@ class Given(ShimTest):
         self.assertEqual([worker.call("Tools." + name, config={"user": "ada"})["result"] for name in "fgh"], ["ada"] * 3)
         self.assertIn("set `user` under `[tool.tool.config]`", worker.call("Tools.h")["error"]["message"])
 
+    def test_a_state_of_agno_is_not_a_copy(self):
+        worker = self.worker("import functools\nclass Toolkit: __module__ = 'agno.tools'\ndef checked(function):\n"
+                             "    @functools.wraps(function)\n    def call(self, session_state): return function(self, dict(session_state))\n"
+                             "    call.raw_function = function\n    return call\nclass Kept:\n    __module__ = 'agno.tools'\n"
+                             "    def __init__(self, function): self.entrypoint = checked(function)\nclass Tools(Toolkit):\n    @Kept\n"
+                             "    def f(self, session_state: dict) -> int:\n        session_state['n'] = session_state.get('n', 0) + 1\n"
+                             "        return session_state['n']\n")
+        call = {"call": {"id": "c", "session": "s"}}
+        self.assertEqual([worker.call("Tools.f", **call)["result"] for _ in range(2)], [1, 2])
+        self.assertEqual(worker.call("Tools.f", call={"id": "c", "session": "t"})["result"], 1)
+
 
 class Strands(ShimTest):
     """Modules with a `TOOL_SPEC`."""

@@ -12,6 +12,7 @@ def calling(function, given, value=None, begin=None):
     """`given` are the parameters that callers do not give, each with what makes its value. `value` is the framework's own tool. `begin`
     is awaited before each call."""
     complete, read = of_langchain(value)
+    function = uncopied(function, given)
     if not given and complete is None and read is None and begin is None:
         return function
     complete, read = complete or dict, read or _as_it_is
@@ -50,6 +51,11 @@ def calling(function, given, value=None, begin=None):
             return _later(result, kwargs, read) if type(result) is CoroutineType else read(_said(result, kwargs))
     call.__wrapped__ = function
     return call
+
+
+def uncopied(function, given):
+    """agno has arguments checked by pydantic, which copies dictionaries: also the state that is to be kept."""
+    return getattr(function, "raw_function", function) if "session_state" in given else function
 
 
 def current_for(call, current):

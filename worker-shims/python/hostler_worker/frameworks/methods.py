@@ -7,7 +7,7 @@ import hostler
 
 from ..loading import FRAMEWORKS, Function
 from .behind import behind, package_of, unwrapped, within
-from .calling import calling, of_langchain
+from .calling import calling, of_langchain, uncopied
 from .injected import given_to
 
 _RUN = ("_run", "_arun", "forward")
@@ -92,6 +92,7 @@ def _calling(holder, name, module, is_whole):
         function = behind(function, None) or function
     package = "agno" if any(package_of(base) == "agno" for base in holder.kind.__mro__) else ""
     given = given_to(function, module, package)
+    function = uncopied(function, given)
     if type(raw) not in (FunctionType, staticmethod, classmethod) and not _takes_instance(function):
         return calling(function, given, raw)  # decorated, in a class that only gathers tools
 
