@@ -2,9 +2,9 @@
 not use pydantic never comes here."""
 
 import sys
-from _collections_abc import Iterable, Mapping
+from _collections_abc import AsyncIterable, Iterable, Mapping
 
-from .types import _UNION, Builder
+from .types import _NONE, _UNION, QUALIFIERS, Builder
 
 _DEEPEST = 16
 
@@ -38,12 +38,16 @@ class Cutter:
         origin, args = getattr(hint, "__origin__", None), getattr(hint, "__args__", ())
         if type(hint) in _UNION or origin in _UNION:
             return self._union(args, left - 1)
+        if getattr(origin, "_name", "") in QUALIFIERS:
+            return self.of(args[0], left - 1)
         if isinstance(hint, type) and origin is None:
             return self._class(hint, left - 1)
         return self._container(origin, args, left - 1) if isinstance(origin, type) and args else None
 
     def _union(self, args, left):
-        resolved = [Builder(self.namespace).resolve(arg) for arg in args]
+        resolved = [Builder(self.namespace).resolve(arg) for arg in args if arg is not _NONE]
+        if len(resolved) == 1:
+            return self.of(resolved[0], left)
         classes = {arg: self.of(arg, left) for arg in resolved if isinstance(arg, type) and not hasattr(arg, "__total__")}
         others = [cut for arg in resolved if not isinstance(arg, type) or arg not in classes if (cut := self.of(arg, left)) is not None]
         if not any(classes.values()) and not others:
@@ -64,7 +68,7 @@ class Cutter:
             each = self.of(args[1], left) if len(args) == 2 else None
             return each and (lambda value, dropped: {key: each(item, dropped) for key, item in value.items()}
                              if isinstance(value, Mapping) else value)
-        each = self.of(args[0], left) if issubclass(origin, Iterable) else None
+        each = self.of(args[0], left) if issubclass(origin, (Iterable, AsyncIterable)) else None
         return each and (lambda value, dropped: [each(item, dropped) for item in value] if _is_several(value) else value)
 
     def _class(self, cls, left):
@@ -107,10 +111,11 @@ def _is_model(hint):
 
 def _of_model(model):
     serializer = model.__pydantic_serializer__
+    generic = (getattr(model, "__pydantic_generic_metadata__", None) or {}).get("origin") or model
 
     def cut(value, dropped):
         kind = type(value)
-        if kind is model or not isinstance(value, model):
+        if kind is model or not isinstance(value, generic):  # `Page(…)` may be made where `Page[User]` is declared
             return value
         own = {*kind.model_fields, *(value.model_extra or ())} - set(model.model_fields)
         dropped.update("%s.%s" % (kind.__name__, name) for name in own)

@@ -7,7 +7,7 @@ import sys
 import typing
 from _collections_abc import Iterable, Mapping, Set
 
-from .types import _UNION, Builder
+from .types import _UNION, QUALIFIERS, Builder
 
 # Where a value stands: an argument or a result, and either as pydantic takes and writes it within a model.
 GIVEN, VALIDATED, RETURNED, DUMPED = SIDES = ("given", "validated", "returned", "dumped")
@@ -171,7 +171,7 @@ class Writer:
     def _generic(self, hint, origin, args):
         if hasattr(hint, "__metadata__"):
             return self._annotated(hint)
-        if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
+        if getattr(origin, "_name", "") in QUALIFIERS:
             return self.hint(args[0])
         if origin in _UNION:
             return any_of([self.hint(arg) for arg in args])

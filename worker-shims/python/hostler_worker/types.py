@@ -13,6 +13,7 @@ from .convert import Mismatch
 _NONE = type(None)
 _LONGEST = 500  # arguments of a generic class, as text
 _EXACT = {str: "a string", int: "a whole number", bool: "true or false", list: "a list", dict: "an object", _NONE: "null"}
+QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final")  # around the type of a field
 _UNION = {typing.Union}
 if hasattr(sys.modules["types"] if "types" in sys.modules else None, "UnionType"):
     _UNION.add(sys.modules["types"].UnionType)
@@ -81,7 +82,7 @@ class Builder:
     def _generic(self, hint, origin, args):
         if hasattr(hint, "__metadata__"):
             return self._annotated(hint)
-        if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
+        if getattr(origin, "_name", "") in QUALIFIERS:
             return self.build(args[0])
         if any(getattr(note, "__name__", type(note).__name__) == "_OnErrorOmit" for arg in args for note in getattr(arg, "__metadata__", ())):
             return _adapted(hint)  # the container leaves such items out

@@ -9,7 +9,7 @@ from harness import PYTHON, ShimTest
 HAS_PYDANTIC = subprocess.run([PYTHON, "-c", "import pydantic"], stderr=subprocess.DEVNULL).returncode == 0
 BEGIN = """
 from dataclasses import dataclass
-from typing import Annotated, Any, AsyncIterator, Dict, Generic, List, TypeVar
+from typing import Annotated, Any, AsyncIterator, Dict, Generic, List, Optional, TypeVar
 from typing_extensions import NotRequired, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
 """
@@ -47,6 +47,40 @@ class Pydantic(ShimTest):
             self.fault(call(text="a", limits=2), -32602, ".limits: expected one of the fields text, limit")
         self.assertEqual(worker.call("h", {"x": {"key": "aGk=", "needed": 1}})["result"], ["hi", 2, 1])
         self.fault(worker.call("h", {"x": {"key": "aGk="}}), -32602, "x.needed: expected a value: it is required")
+
+    def test_results_are_cut_as_pydantic_does(self):
+        worker = self.given("""
+            T = TypeVar("T")
+            class Base(BaseModel):
+                id: int
+            class Sub(Base):
+                secret: str = "s"
+            class Page(BaseModel, Generic[T]):
+                items: List[T]
+            class Further(Page[Sub]):
+                more: int = 1
+            class Team(TypedDict):
+                head: NotRequired[Base]
+                members: "NotRequired[List[Base]]"
+            sub = Sub(id=1)
+            def page() -> Page[Base]: return Page(items=[sub])
+            def other() -> Page[Base]: return Page[Sub](items=[sub])
+            def further() -> List[Page[Base]]: return [Further(items=[sub])]
+            def maybe(none: bool = False) -> Optional[Page[Base]]: return None if none else Page(items=[sub])
+            def free() -> Page: return Page(items=[sub])
+            def any_item() -> Page[Any]: return Page[Base](items=[sub])
+            def team() -> Team: return {"head": sub, "members": [sub]}
+            async def later() -> AsyncIterator[Base]: yield sub
+            async def pages() -> AsyncIterator[Page[Base]]: yield Page(items=[sub])
+        """)
+        cut, whole = {"items": [{"id": 1}]}, {"items": [{"id": 1, "secret": "s"}]}
+        for name, expected in (("page", cut), ("other", cut), ("further", [cut]), ("maybe", cut), ("free", whole), ("any_item", whole),
+                               ("team", {"head": {"id": 1}, "members": [{"id": 1}]}), ("later", [{"id": 1}]), ("pages", [cut])):
+            with self.subTest(name):
+                self.assertEqual(worker.call(name)["result"], expected)
+        self.assertIsNone(worker.call("maybe", {"none": True})["result"])
+        told = [note["params"]["fields"] for note in worker.notes if note["method"] == "dropped"]
+        self.assertEqual(told, [["Further.more"], ["Sub.secret"], ["Sub.secret"]])
 
 
 if __name__ == "__main__":
