@@ -114,6 +114,9 @@ def _key(builder, hint):
     for _ in range(_DEEPEST):
         inner = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
         if hasattr(hint, "__metadata__"):
+            noted = builder.noted_key(hint)
+            if noted is not None:
+                return noted
             inner = hint.__origin__
         others = [arg for arg in typing.get_args(hint) if arg is not type(None)]
         if inner is None and len(others) == 1 and type(None) in typing.get_args(hint):

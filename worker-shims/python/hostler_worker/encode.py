@@ -140,6 +140,7 @@ _KNOWN = (
     ("ipaddress", ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"), str),
     ("zoneinfo", ("ZoneInfo",), str),
     ("fractions", ("Fraction",), str),
+    ("pydantic_core", ("Url", "MultiHostUrl"), str),
 )
 
 

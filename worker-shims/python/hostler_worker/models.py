@@ -20,16 +20,22 @@ def adapted(hint):
     return _adapted(hint, {})
 
 
-def _adapted(hint, namespace, fits=lambda schema: True):
+def _adapted(hint, namespace, fits=lambda schema: True, is_json=True):
     """`fits` is given pydantic's own schema of the type."""
     try:
         # Names in quotes mean something in the file that has them.
         place = dict(namespace, _hostler_adapter=sys.modules["pydantic"].TypeAdapter, _hostler_hint=hint)
         adapter = eval("_hostler_adapter(_hostler_hint)", place)
-        validate = adapter.validator.validate_json  # a name that it cannot resolve shows here
+        validator = adapter.validator  # a name that it cannot resolve shows here
+        validate = validator.validate_json if is_json else validator.validate_strings
     except Exception:
         return None
-    return _converter(str(getattr(hint, "__name__", hint)), validate, is_json=True) if fits(adapter.core_schema) else None
+    return _converter(str(getattr(hint, "__name__", hint)), validate, is_json) if fits(adapter.core_schema) else None
+
+
+def key(hint, namespace):
+    """Of a type with notes that keys of an object have: texts, which JSON would not have where it is `int`."""
+    return None if _mentions_other(hint, 16) else _adapted(hint, namespace, is_json=False)
 
 
 def without_bytes(hint, namespace):
@@ -52,15 +58,8 @@ def _has_bytes(schema):
     return False
 
 
-def dataclass(cls, described, namespace):
-    """Of a dataclass of the standard library with pydantic's `Field(…)` as defaults, by field in `described`; None where pydantic
-    does not know the type of a field."""
-    convert = without_bytes(cls, namespace)
-    if convert is None:
-        return None
-    aliases = aliases_of(described)
-    optional = {name for name, note in described.items() if note.default is None}  # `x: int = Field(None)` means it
-
+def renaming(convert, aliases, optional):
+    """With the names of fields in place of their aliases, and null for those in `optional`, which are null by default."""
     def complete(value, path):
         return convert({aliases.get(name, name): item for name, item in value.items() if item is not None or name not in optional}, path)
 
@@ -71,9 +70,10 @@ def aliases_of(described):
     return {name: alias for name, note in described.items() if (alias := alias_of(note))}
 
 
-def union(hint, namespace):
-    """Of a union, by which member fits best. None where a member is not one of pydantic's own types, or is bytes, which hostler writes as base64."""
-    return None if _mentions_other(hint, 16) else _adapted(hint, namespace)
+def made_of_its_own(hint, namespace, *inside):
+    """Of a union, by which member fits best, or of an alias or a class with parameters and what is `inside`. None where a part is not one
+    of pydantic's own types, or is bytes, which hostler writes as base64."""
+    return None if any(_mentions_other(part, 16) for part in (*getattr(hint, "__args__", ()), *inside)) else _adapted(hint, namespace)
 
 
 def _mentions_other(hint, left):

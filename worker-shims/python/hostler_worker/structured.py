@@ -10,7 +10,7 @@ def converter(cls, builder, args=()):
         from . import models
 
         return models.converter(cls)
-    if cls.__module__.partition(".")[0] == "pydantic":
+    if cls.__module__.partition(".")[0] in ("pydantic", "pydantic_core"):
         from . import models
 
         return models.adapted(cls)
@@ -19,13 +19,13 @@ def converter(cls, builder, args=()):
 
         return models.adapted(cls)
     if hasattr(cls, "__dataclass_fields__"):
-        return _dataclass(cls, builder)
+        return _dataclass(cls, builder, args)
     if hasattr(cls, "__attrs_attrs__"):
         return _attrs(cls, builder)
     if hasattr(cls, "__struct_fields__") and "msgspec" in sys.modules:
         return _struct(cls[args] if args else cls)
     if issubclass(cls, dict) and hasattr(cls, "__total__"):
-        return _typed_dict(cls, builder)
+        return _typed_dict(cls, builder, args)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _named_tuple(cls, builder)
     return None
@@ -65,7 +65,20 @@ def _bounds(cls, bound, found=None):
     return found
 
 
-def _dataclass(cls, builder):
+def _of_pydantic(cls, builder, args, is_described):
+    """Of a class of the standard library that says more to pydantic; None where pydantic does not know the type of a field."""
+    if "pydantic" not in sys.modules:
+        return None
+    from . import models
+
+    args = () if None in args else args  # a name for type checkers only
+    if is_described or hasattr(cls, "__pydantic_config__"):
+        return models.without_bytes(cls[args] if args else cls, builder.namespace)
+    hints = [builder.resolve(hint) for base in cls.__mro__ if base is not object for hint in annotations_of(base).values()]
+    return models.made_of_its_own(cls[args], builder.namespace, *hints) if args else None
+
+
+def _dataclass(cls, builder, args):
     import dataclasses
 
     hints = hints_of(cls, builder)
@@ -73,17 +86,16 @@ def _dataclass(cls, builder):
     missing = dataclasses.MISSING
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
     described = {name: field.default for name, field in fields.items() if is_description(field.default)}
-    if described:
-        from . import models
+    optional = [name for name, field in fields.items() if described.get(name, field).default is None]  # `x: int = None` means it
+    convert = _of_pydantic(cls, builder, args, bool(described))
+    if convert is not None:
+        from .models import aliases_of, renaming
 
-        convert = models.dataclass(cls, described, builder.namespace)
-        if convert is not None:
-            return _closed(cls, [*fields, *initial, *models.aliases_of(described).values()], convert)
+        aliases = aliases_of(described)
+        return _closed(cls, [*fields, *initial, *aliases.values()], renaming(convert, aliases, optional))
     required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
     required += [name for name, note in described.items() if note.is_required()]
-    for name, field in fields.items():  # `x: int = None` means it
-        if described.get(name, field).default is None and hints.get(name) is not None:
-            hints[name] = or_none(hints[name])
+    hints.update((name, or_none(hints[name])) for name in optional if hints.get(name) is not None)
     return _from_fields(cls, hints, [*fields, *initial], required, described)
 
 
@@ -114,15 +126,16 @@ def _closed(cls, fields, convert):
     return convert_closed
 
 
-def _typed_dict(cls, builder):
+def _typed_dict(cls, builder, args):
     hints = hints_of(cls, builder)
     is_open = admits_further(cls)
+    by_pydantic = _of_pydantic(cls, builder, args, False)
 
     def convert(value, path):
         for name in () if is_open else _need_object(value, path):
             if name not in hints:
                 raise Mismatch("%s.%s" % (path, name), _one_of(name, hints), shown=False)
-        return _each(_need_object(value, path), hints, path)
+        return _each(_need_object(value, path), hints, path) if by_pydantic is None else by_pydantic(value, path)
 
     return convert
 

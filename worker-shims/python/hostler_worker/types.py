@@ -110,7 +110,14 @@ class Builder:
 
     def _alias(self, alias, args):
         """`type Pair[T] = tuple[T, T]`"""
-        bound = dict(zip(getattr(alias, "__type_params__", ()), self._arguments(args)))
+        args = self._arguments(args)
+        if "pydantic" in sys.modules and None not in args:  # that is a name for type checkers only
+            from . import models
+
+            convert = models.made_of_its_own(alias[args], self.namespace, alias.__value__)
+            if convert is not None:
+                return convert
+        bound = dict(zip(getattr(alias, "__type_params__", ()), args))
         return Builder(self.namespace, self.made, bound, self.checks).build(alias.__value__)
 
     def _arguments(self, args):
@@ -135,7 +142,7 @@ class Builder:
             return None
         from . import models
 
-        return models.union(hint, self.namespace)
+        return models.made_of_its_own(hint, self.namespace)
 
     def _annotated(self, hint):
         """Notes are for readers, except those that pydantic makes part of the type."""
@@ -145,6 +152,14 @@ class Builder:
             if any(decides(note, hint.__origin__) for note in hint.__metadata__):
                 return _adapted(hint)
         return self.build(hint.__origin__)
+
+    def noted_key(self, hint):
+        """Of keys with notes, which no schema states; None where the file has not imported pydantic, or they are none for it."""
+        if "pydantic" not in sys.modules:
+            return None
+        from . import models
+
+        return models.key(hint, self.namespace)
 
     def unpacked(self, hint):
         """The converters of `**options: Unpack[Options]` by option, or None when it is no such thing."""

@@ -5,6 +5,7 @@ import textwrap
 import unittest
 
 from harness import PYTHON, ShimTest
+from test_loading import NEWER
 
 HAS_PYDANTIC = subprocess.run([PYTHON, "-c", "import pydantic"], stderr=subprocess.DEVNULL).returncode == 0
 BEGIN = """
@@ -81,6 +82,67 @@ class Pydantic(ShimTest):
         self.assertIsNone(worker.call("maybe", {"none": True})["result"])
         told = [note["params"]["fields"] for note in worker.notes if note["method"] == "dropped"]
         self.assertEqual(told, [["Further.more"], ["Sub.secret"], ["Sub.secret"]])
+
+    def test_parts_that_only_pydantic_knows(self):
+        worker = self.given("""
+            from pydantic_core import Url
+            T = TypeVar("T")
+            @dataclass
+            class Box(Generic[T]):
+                item: T
+                more: int = None
+            class Entry(TypedDict, Generic[T]):
+                item: T
+            class Sealed(TypedDict, Generic[T]):
+                item: T
+                key: bytes
+            class Tight(TypedDict):
+                __pydantic_config__ = ConfigDict(extra="forbid", str_strip_whitespace=True)
+                a: str
+            class Held(TypedDict):
+                a: str
+            def url(x: Url): return [type(x).__name__, x.host, x]
+            def box(x: Box[int]): return repr(x)
+            def ghost(x: Box["Ghost"]): return repr(x)
+            def box_of(x: Box[Held]): return repr(x)
+            def entry(x: List[Entry[Annotated[int, Field(ge=1)]]]): return x
+            def sealed(x: Sealed[int]): return [x["item"], x["key"].decode()]
+            def tight(x: Tight): return x
+            def counts(x: Dict[PositiveInt, str]): return sorted(map(repr, x))
+            def limits(x: Dict[Annotated[int, Field(strict=True, ge=1)], str]): return sorted(map(repr, x))
+            def upper(x: Dict[Annotated[str, StringConstraints(to_upper=True)], int]): return x
+        """)
+        for name, value, expected in (
+            ("url", "http://a.example/b", ["Url", "a.example", "http://a.example/b"]), ("box", {"item": 1, "more": None}, "Box(item=1, more=None)"),
+            ("ghost", {"item": 1}, "Box(item=1, more=None)"), ("box_of", {"item": {"a": "x"}}, "Box(item={'a': 'x'}, more=None)"), ("entry", [{"item": 1}], [{"item": 1}]),
+            ("sealed", {"item": 1, "key": "aGk="}, [1, "hi"]), ("tight", {"a": " b "}, {"a": "b"}), ("counts", {"1": "a", "20": "b"}, ["1", "20"]),
+            ("limits", {"1": "a"}, ["1"]), ("upper", {"ab": 1}, {"AB": 1}),
+        ):
+            with self.subTest(name):
+                self.assertEqual(worker.call(name, {"x": value}).get("result"), expected)
+        for name, value, *words in (
+            ("url", "none", "x: expected a valid value"), ("box", {"item": "a"}, "x.item: expected a valid value"),
+            ("box", {"item": 1, "itme": 1}, "x.itme: expected one of the fields item, more"), ("box_of", {"item": {"b": 1}}, "x.item.b: expected one"),
+            ("entry", [{"item": 0}], "x[0].item: expected a valid value"), ("entry", [{"item": 1, "b": 1}], "x[0].b: expected one of the keys item"),
+            ("tight", {"a": "b", "c": 1}, "x.c: expected a valid value"), ("counts", {"0": "a"}, "x key 0: expected a valid value"),
+            ("counts", {"a": "a"}, "x key a: expected"), ("limits", {"0": "a"}, "x key 0: expected"),
+        ):
+            with self.subTest(name, value=value):
+                self.fault(worker.call(name, {"x": value}), -32602, *words)
+
+    @unittest.skipUnless(NEWER, "the `type` statement is of Python 3.12")
+    def test_an_alias_with_parameters(self):
+        worker = self.given("""
+            type Pair[A] = tuple[A, A]
+            type Named[A] = dict[str, Held | A]
+            class Held(TypedDict):
+                a: bytes
+            def pair(x: Pair[int]): return x
+            def named(x: Named[int]): return repr(x)
+        """)
+        self.assertEqual(worker.call("pair", {"x": [1, 2]})["result"], [1, 2])
+        self.fault(worker.call("pair", {"x": [1, "a"]}), -32602, "x[1]: expected a valid value")
+        self.assertEqual(worker.call("named", {"x": {"k": {"a": "aGk="}}})["result"], "{'k': {'a': b'hi'}}")
 
 
 if __name__ == "__main__":
