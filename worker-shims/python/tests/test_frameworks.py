@@ -78,6 +78,15 @@ class Given(ShimTest):
         self.assertEqual([worker.call("Tools." + name, config={"user": "ada"})["result"] for name in "fgh"], ["ada"] * 3)
         self.assertIn("set `user` under `[tool.tool.config]`", worker.call("Tools.h")["error"]["message"])
 
+    def test_what_a_context_has_not_is_an_attribute_error(self):
+        worker = self.worker("class Context: __module__ = 'fastmcp.server'\nclass Tools:\n    def f(self, ctx: Context): return ctx.translate\n"
+                             "    def g(self, ctx: Context): return hasattr(ctx, 'translate'), hasattr(ctx.session, 'translate')\n")
+        fault = worker.call("Tools.f")["error"]
+        self.assertEqual(fault["data"]["type"], "AttributeError")
+        self.assertRegex(fault["message"], "^AttributeError: the context that hostler gives has no `translate`; it has: client_id, ")
+        self.assertNotIn("_NotThere", fault["data"]["traceback"])
+        self.assertEqual(worker.call("Tools.g")["result"], [False, False])
+
     def test_a_state_of_agno_is_not_a_copy(self):
         worker = self.worker("import functools\nclass Toolkit: __module__ = 'agno.tools'\ndef checked(function):\n"
                              "    @functools.wraps(function)\n    def call(self, session_state): return function(self, dict(session_state))\n"

@@ -14,7 +14,9 @@ _LEVEL = {"notice": "info", "critical": "error", "alert": "error", "emergency": 
 
 
 class _NotThere(hostler.HostlerError, AttributeError):
-    """So that `hasattr` and `getattr` with a default work."""
+    """So that `hasattr` and `getattr` with a default work. It is shown as what it is to the author."""
+
+    __module__, __qualname__ = "builtins", "AttributeError"
 
 
 def context_of(kind, module):
