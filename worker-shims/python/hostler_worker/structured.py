@@ -157,14 +157,33 @@ def _attrs(cls, builder):
     hints = hints_of(cls, builder)
     fields = {getattr(field, "alias", None) or field.name.lstrip("_"): field for field in cls.__attrs_attrs__ if field.init}
     converters = {name: hints.get(field.name) for name, field in fields.items()}
+    # `attr.ib(type=int)` is no annotation, so the schema does not state it.
+    checked = builder.within(builder.namespace, builder.bound, checks=True)
+    converters.update((name, checked.build(field.type)) for name, field in fields.items()
+                      if field.name not in hints and field.type is not None and field.converter is None)
+    converters.update((name, or_none(converters[name])) for name, field in fields.items() if field.default is None and converters[name])
     required = [name for name, field in fields.items() if repr(field.default) == "NOTHING"]
 
     return _from_fields(cls, converters, list(fields), required)
 
 
-def _struct(cls):
+def told_apart(structs):
+    """Of a union of tagged structs; None where msgspec knows no such union."""
+    import typing
+
+    union = typing.Union[tuple(structs)]
+    try:
+        sys.modules["msgspec"].convert(None, type=union)
+    except TypeError:
+        return None
+    except ValueError:  # it is one, and does not take None
+        pass
+    return _struct(union, " or ".join(one.__name__ for one in structs))
+
+
+def _struct(cls, name=None):
     msgspec = sys.modules["msgspec"]
-    name = getattr(cls, "__name__", str(cls))
+    name = name or getattr(cls, "__name__", str(cls))
 
     def convert(value, path):
         try:

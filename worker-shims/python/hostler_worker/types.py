@@ -29,8 +29,8 @@ class Builder:
         self.bound = bound or {}
         self.checks = checks
 
-    def within(self, namespace, bound=None):
-        return Builder(namespace, self.made, bound, self.checks)
+    def within(self, namespace, bound=None, checks=False):
+        return Builder(namespace, self.made, bound, self.checks or checks)
 
     def build(self, hint):
         hint = self.resolve(hint)
@@ -87,7 +87,7 @@ class Builder:
         if any(getattr(note, "__name__", type(note).__name__) == "_OnErrorOmit" for arg in args for note in getattr(arg, "__metadata__", ())):
             return _adapted(hint)  # the container leaves such items out
         if origin in _UNION:
-            return self._of_pydantic(hint) or self._union(args)
+            return self._of_pydantic(hint) or self._of_structs(args) or self._union(args)
         if origin is typing.Literal:
             return _literal(args)
         if not isinstance(origin, type):
@@ -143,6 +143,15 @@ class Builder:
         from . import models
 
         return models.made_of_its_own(hint, self.namespace)
+
+    @staticmethod
+    def _of_structs(args):
+        """A union of nothing but tagged structs of msgspec, which tells them apart."""
+        if not all(map(_has_tag, args)):
+            return None
+        from . import structured
+
+        return structured.told_apart(args)
 
     def _annotated(self, hint):
         """Notes are for readers, except those that pydantic makes part of the type."""
@@ -201,8 +210,11 @@ class Builder:
     def _union(self, args):
         resolved = map(self.resolve, args)
         args = sorted((arg for arg in resolved if arg is not None), key=_rank)  # without names for type checkers only
+        tagged = [arg for arg in args if _has_tag(arg)]
+        if 1 < len(tagged) < len(args):
+            args = [arg for arg in args if not _has_tag(arg)] + [typing.Union[tuple(tagged)]]
         exact = frozenset(arg for arg in args if isinstance(arg, type) and arg in _EXACT)
-        if all(arg in exact for arg in args):
+        if all(arg in exact for arg in args) and not self.checks:
             return None  # all plain: the host has checked them against the schema
         optional = exact == {_NONE} and len(args) == 2
         builder = self if optional or self.checks else Builder(self.namespace, self.made, self.bound, True)
@@ -217,9 +229,11 @@ class Builder:
                 return value
             if takes_float and type(value) in (int, float):
                 return scalars.converter(float)(value, path)
+            if type(value) is float and int in exact and value.is_integer():
+                return int(value)
             if optional:
                 return others[0](value, path)
-            expected = [_EXACT[kind] for kind in exact]
+            expected = [words for kind, words in _EXACT.items() if kind in exact]
             for other in others:
                 try:
                     return other(value, path)
@@ -235,6 +249,10 @@ def _rank(arg):
     if typing.get_origin(arg) is list:
         return 0
     return 2 if getattr(arg, "__name__", "") == "datetime" else 1
+
+
+def _has_tag(hint):
+    return getattr(getattr(hint, "__struct_config__", None), "tag", None) is not None
 
 
 def _is_optional(hint):

@@ -1,4 +1,4 @@
-"""Types that pydantic reads, in files that import it. Skipped where it is not installed."""
+"""Types that pydantic, attrs and msgspec read, in files that import them. Each is skipped where it is not installed."""
 
 import subprocess
 import textwrap
@@ -7,7 +7,12 @@ import unittest
 from harness import PYTHON, ShimTest
 from test_loading import NEWER
 
-HAS_PYDANTIC = subprocess.run([PYTHON, "-c", "import pydantic"], stderr=subprocess.DEVNULL).returncode == 0
+
+def needs(package):
+    found = subprocess.run([PYTHON, "-c", "import " + package], stderr=subprocess.DEVNULL).returncode == 0
+    return unittest.skipUnless(found, package + " is not installed")
+
+
 BEGIN = """
 from dataclasses import dataclass
 from typing import Annotated, Any, AsyncIterator, Dict, Generic, List, Optional, TypeVar
@@ -16,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraint
 """
 
 
-@unittest.skipUnless(HAS_PYDANTIC, "pydantic is not installed")
+@needs("pydantic")
 class Pydantic(ShimTest):
     def given(self, source):
         return self.worker(BEGIN + textwrap.dedent(source))
@@ -114,7 +119,8 @@ class Pydantic(ShimTest):
         """)
         for name, value, expected in (
             ("url", "http://a.example/b", ["Url", "a.example", "http://a.example/b"]), ("box", {"item": 1, "more": None}, "Box(item=1, more=None)"),
-            ("ghost", {"item": 1}, "Box(item=1, more=None)"), ("box_of", {"item": {"a": "x"}}, "Box(item={'a': 'x'}, more=None)"), ("entry", [{"item": 1}], [{"item": 1}]),
+            ("ghost", {"item": 1}, "Box(item=1, more=None)"), ("box_of", {"item": {"a": "x"}}, "Box(item={'a': 'x'}, more=None)"),
+            ("entry", [{"item": 1}], [{"item": 1}]),
             ("sealed", {"item": 1, "key": "aGk="}, [1, "hi"]), ("tight", {"a": " b "}, {"a": "b"}), ("counts", {"1": "a", "20": "b"}, ["1", "20"]),
             ("limits", {"1": "a"}, ["1"]), ("upper", {"ab": 1}, {"AB": 1}),
         ):
@@ -143,6 +149,60 @@ class Pydantic(ShimTest):
         self.assertEqual(worker.call("pair", {"x": [1, 2]})["result"], [1, 2])
         self.fault(worker.call("pair", {"x": [1, "a"]}), -32602, "x[1]: expected a valid value")
         self.assertEqual(worker.call("named", {"x": {"k": {"a": "aGk="}}})["result"], "{'k': {'a': b'hi'}}")
+
+
+class Others(ShimTest):
+    def arrives(self, worker, *cases):
+        """Each a function, a value, and what arrives, or words of the fault."""
+        for name, value, expected in cases:
+            with self.subTest(name, value=value):
+                answer = worker.call(name, {"x": value})
+                self.assertEqual(answer.get("result"), expected) if "result" in answer else self.fault(answer, -32602, expected)
+
+    @needs("attr")
+    def test_types_of_attrs_that_are_no_annotations(self):
+        worker = self.worker("""
+            import attr
+            from typing import Optional
+            @attr.s
+            class Point:
+                x = attr.ib(type=int)
+                unit = attr.ib(type="Optional[str]", default="m")
+                free = attr.ib(default=None)
+                made = attr.ib(type=int, converter=int, default=1)
+            @attr.s
+            class Line(Point):
+                end = attr.ib(type=Point, default=None)
+            def point(x: Point): return repr(x)
+            def line(x: Line): return repr(x.end)
+        """)
+        self.arrives(
+            worker, ("point", {"x": 1}, "Point(x=1, unit='m', free=None, made=1)"), ("point", {"x": "a"}, "x.x: expected a whole number"),
+            ("point", {"x": 2.0, "unit": None, "free": [], "made": "3"}, "Point(x=2, unit=None, free=[], made=3)"),
+            ("point", {"x": 1, "unit": 2}, "x.unit: expected a string or null"), ("line", {"x": 1, "end": None}, "None"),
+            ("line", {"x": 1, "end": {"x": "a"}}, "x.end.x: expected a whole number"))
+
+    @needs("msgspec")
+    def test_tagged_structs_of_msgspec(self):
+        worker = self.worker("""
+            import msgspec
+            from typing import List, Optional, Union
+            class Put(msgspec.Struct, tag="put"):
+                x: int
+            class Take(msgspec.Struct, tag="take"):
+                x: int
+            class Other(msgspec.Struct, tag="other", tag_field="kind"):
+                x: int
+            def one(x: Union[Put, Take]): return repr(x)
+            def several(x: List[Union[Put, str, Take, None]]): return repr(x)
+            def alone(x: Optional[Put]): return repr(x)
+            def mixed(x: Union[Put, Other]): return repr(x)
+        """)
+        self.arrives(
+            worker, ("one", {"type": "take", "x": 1}, "Take(x=1)"), ("one", {"x": 1}, "x: expected Put or Take (Object missing required field `type`)"),
+            ("one", {"type": "drop", "x": 1}, "x: expected Put or Take"), ("several", [{"type": "put", "x": 1}, "a", None], "[Put(x=1), 'a', None]"),
+            ("several", ["a", {"x": 1}], "x[1]: expected a string or null or Put or Take"), ("alone", {"x": 1}, "Put(x=1)"),
+            ("mixed", {"x": 1}, "Put(x=1)"))
 
 
 if __name__ == "__main__":
