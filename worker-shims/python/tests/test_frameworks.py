@@ -87,6 +87,36 @@ class Given(ShimTest):
         self.assertNotIn("_NotThere", fault["data"]["traceback"])
         self.assertEqual(worker.call("Tools.g")["result"], [False, False])
 
+    def test_methods_have_the_lifespan_and_the_context_of_their_server(self):
+        worker = self.worker("""
+            import sys, types
+            from contextlib import asynccontextmanager
+            from contextvars import ContextVar
+            context = ContextVar("context")
+            class FastMCP:
+                __module__ = "fastmcp"
+                @asynccontextmanager
+                async def _lifespan(self, server):
+                    begun.append(1)
+                    yield begun
+                def tool(self, function): return function
+            sys.modules["fastmcp"] = types.ModuleType("fastmcp")
+            sys.modules["fastmcp.server.context"] = types.SimpleNamespace(_current_context=context)
+            def get_context(): return context.get()
+            begun = []
+            mcp = FastMCP()
+            class Math:
+                factor = 2
+                def double(self, x: int): return [x * self.factor, begun]
+                def given(self): return get_context().lifespan_context
+                async def later(self): return get_context().request_id
+            calc = Math()
+            mcp.tool(calc.double)
+        """)
+        self.assertEqual(worker.call("calc.double", {"x": 2})["result"], [4, [1]])
+        self.assertEqual(worker.call("calc.given")["result"], [1])
+        self.assertEqual(worker.call("Math.later")["result"], "c3")
+
     def test_a_state_of_agno_is_not_a_copy(self):
         worker = self.worker("import functools\nclass Toolkit: __module__ = 'agno.tools'\ndef checked(function):\n"
                              "    @functools.wraps(function)\n    def call(self, session_state): return function(self, dict(session_state))\n"

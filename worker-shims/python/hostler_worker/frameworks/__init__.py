@@ -19,15 +19,12 @@ encode.readers = READERS
 def adapt(found, module, codes):
     """Puts in place of what the file's top-level functions have become what is to be called. `codes` are those that each name was
     defined by."""
-    commands = begin = current = None
+    commands = None
     if not COMMANDS.isdisjoint(sys.modules):
         from .commands import Commands
 
         commands = Commands(module)
-    if not SERVERS.isdisjoint(sys.modules):
-        from .mcp import current_of, lifespan_of
-
-        begin, current = lifespan_of(module), current_of(module)
+    begin, current = around(module)
     for name, made in codes.items():
         value = module.__dict__.get(name)
         if value is None or isinstance(value, type):
@@ -46,3 +43,13 @@ def adapt(found, module, codes):
                 continue
             call = calling(function, given_to(function, module, package), value, begin)
             found[name] = Function(name, current_for(call, current))
+
+
+def around(module):
+    """What a server of MCP adds to each call: what begins its lifespan, and what makes a context the current one. None in place of what
+    the file has not."""
+    if SERVERS.isdisjoint(sys.modules):
+        return None, None
+    from .mcp import current_of, lifespan_of
+
+    return lifespan_of(module), current_of(module)

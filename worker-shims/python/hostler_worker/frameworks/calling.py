@@ -72,6 +72,8 @@ def current_for(call, current):
                 result = call(*args, **kwargs)
                 if type(result) is GeneratorType:
                     return list(result)
+            if type(result) is CoroutineType:  # of a method, behind a plain function
+                return _awaited(result, current)
             return _collected(result, current) if type(result) is AsyncGeneratorType else result
     within.__wrapped__ = call
     return within
@@ -93,6 +95,11 @@ def run_on_loop(coroutine):
     import asyncio
 
     return asyncio.run_coroutine_threadsafe(coroutine, calls._loop).result()
+
+
+async def _awaited(coroutine, current):
+    with current():
+        return await coroutine
 
 
 async def _collected(generator, current):

@@ -6,8 +6,9 @@ from types import FunctionType
 import hostler
 
 from ..loading import FRAMEWORKS, Function
+from . import around
 from .behind import behind, package_of, unwrapped, within
-from .calling import calling, of_langchain, uncopied
+from .calling import calling, current_for, of_langchain, uncopied
 from .injected import given_to
 
 _RUN = ("_run", "_arun", "forward")
@@ -93,8 +94,9 @@ def _calling(holder, name, module, is_whole):
     package = "agno" if any(package_of(base) == "agno" for base in holder.kind.__mro__) else ""
     given = given_to(function, module, package)
     function = uncopied(function, given)
+    begin, current = around(module)
     if type(raw) not in (FunctionType, staticmethod, classmethod) and not _takes_instance(function):
-        return calling(function, given, raw)  # decorated, in a class that only gathers tools
+        return current_for(calling(function, given, raw, begin), current)  # decorated, in a class that only gathers tools
 
     def method(*args, **kwargs):
         instance = holder.get()
@@ -108,7 +110,7 @@ def _calling(holder, name, module, is_whole):
         return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)
 
     method.__wrapped__ = function
-    return calling(method, given)
+    return current_for(calling(method, given, None, begin), current)
 
 
 def _takes_instance(function):
