@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import Mismatch, alias_of
+from .convert import Mismatch
 from .encode import encode
 
 
@@ -58,8 +58,10 @@ def _has_bytes(schema):
     return False
 
 
-def renaming(convert, aliases, optional):
-    """With the names of fields in place of their aliases, and null for those in `optional`, which are null by default."""
+def renaming(convert, keys, optional):
+    """Takes fields by their own names, too, and null for those in `optional`, which are null by default."""
+    aliases = {name: aliases[0] for name, aliases in keys.items() if aliases}
+
     def complete(value, path):
         return convert({aliases.get(name, name): item for name, item in value.items() if item is not None or name not in optional}, path)
 
@@ -67,7 +69,13 @@ def renaming(convert, aliases, optional):
 
 
 def aliases_of(described):
-    return {name: alias for name, note in described.items() if (alias := alias_of(note))}
+    """By field, the keys that pydantic looks for in its place: those of `AliasChoices("id", AliasPath("ids", 0))` are `id` and `ids`."""
+    found = {}
+    for name, note in described.items():
+        alias = getattr(note, "validation_alias", None) or getattr(note, "alias", None)
+        choices = getattr(alias, "choices", None) or ([] if alias is None else [alias])
+        found[name] = [choice if isinstance(choice, str) else choice.path[0] for choice in choices]
+    return found
 
 
 def made_of_its_own(hint, namespace, *inside):

@@ -91,8 +91,9 @@ def _dataclass(cls, builder, args):
     if convert is not None:
         from .models import aliases_of, renaming
 
-        aliases = aliases_of(described)
-        return _closed(cls, [*fields, *initial, *aliases.values()], renaming(convert, aliases, optional))
+        keys = aliases_of(described)
+        known = [*fields, *initial, *(key for aliases in keys.values() for key in aliases)]
+        return _closed(cls, known, renaming(convert, keys, optional))
     required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
     required += [name for name, note in described.items() if note.is_required()]
     hints.update((name, or_none(hints[name])) for name in optional if hints.get(name) is not None)

@@ -54,6 +54,18 @@ class Pydantic(ShimTest):
         self.assertEqual(worker.call("h", {"x": {"key": "aGk=", "needed": 1}})["result"], ["hi", 2, 1])
         self.fault(worker.call("h", {"x": {"key": "aGk="}}), -32602, "x.needed: expected a value: it is required")
 
+    def test_a_field_of_a_dataclass_has_several_aliases(self):
+        worker = self.given("""
+            from pydantic import AliasChoices, AliasPath
+            @dataclass
+            class Order:
+                id: int = Field(0, validation_alias=AliasChoices("order", AliasPath("orders", 0)))
+            def f(x: Order): return x.id
+        """)
+        for value in ({"order": 1}, {"orders": [1]}, {"id": 1}):
+            self.assertEqual(worker.call("f", {"x": value})["result"], 1, value)
+        self.fault(worker.call("f", {"x": {"ids": 1}}), -32602, "x.ids: expected one of the fields id, order, orders")
+
     def test_results_are_cut_as_pydantic_does(self):
         worker = self.given("""
             T = TypeVar("T")
