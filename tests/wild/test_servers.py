@@ -115,6 +115,22 @@ class Several(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual(await session.value("imported_look_again", times=2), ["tea", "tea"])
                 self.assertEqual(self.checked(folder), [("late_server.py", "inner-tools")], "it does not call all of them")
 
+    async def test_what_the_program_makes_is_served(self):
+        folder = self.given("started", "mcp==1.30.0")
+        (folder / "hostler.toml").write_text('[tool.shelf]\nargs = ["--root", "/other"]\n')
+        async with connected(folder, config=folder / "hostler.toml") as session:
+            listed = await session.tools()
+            self.assertEqual(set(listed), {"shelf_count_books", "shelf_look", "shelf_place"})
+            self.assertEqual((listed["shelf_count_books"].description, listed["shelf_look"].title), ("Counts the books.", "Look"))
+            self.assertEqual(set(listed["shelf_place"].input_schema["properties"]), {"name"})
+            self.assertEqual(await session.value("shelf_count_books"), 2)
+            self.assertIs(await session.value("shelf_look", name="emma"), True)
+            self.assertEqual(await session.value("shelf_place", name="emma"), "/other/emma")
+        self.assertEqual(self.checked(folder), [])
+        async with connected(folder / "store") as session:
+            self.assertEqual(set(await session.tools()), {"store_stock"})
+            self.assertEqual(await session.value("store_stock", item="tea"), "store: tea")
+
     async def test_a_call_says_what_was_not_made(self):
         folder = self.given("given", "mcp==1.30.0")
         tools = folder / "tools" / "__init__.py"

@@ -126,6 +126,7 @@ fn unusable_output_is_reported() {
         (r#"{"input_schema": []}"#, "is not an object"),
         (r#"{"parameters": {"a": 3}}"#, "`a`"),
         (r#"{"parameters": {"a": {"required": "yes"}}}"#, "`required` of `a`: expected a boolean"),
+        (r#"{"error": "unknown option --schema"}"#, "describes no tool, but has `error`"),
         (r#"{"protocol": "v2"}"#, "unknown `protocol` \"v2\""),
         (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
     ] {

@@ -28,6 +28,9 @@ const PARAMETERS: [&str; 7] = ["parameters", "params", "arguments", "args", "inp
 
 /// What else a tool may declare.
 const OTHERS: [&str; 6] = ["annotations", "examples", "icon", "icons", "author", "metadata"];
+/// What says that something is a tool, and what a program prints that does not know the option.
+const DESCRIBING: [&str; 4] = ["name", "title", "description", "summary"];
+const REFUSING: [&str; 4] = ["error", "errors", "message", "usage"];
 /// The schema of the results.
 const RESULTS: [&str; 3] = ["output_schema", "outputSchema", "returns"];
 
@@ -63,7 +66,12 @@ pub(super) fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
     let strange = strange.filter(|(key, _)| !RESULTS.contains(&key.as_str()));
     let strange: Vec<String> = strange.take(5).map(|(key, _)| format!("`{}`", shortened(key.clone()))).collect();
     if strange.is_empty() {
-        return Ok(of_any_arguments());
+        let has_one_of = |keys: &[&str]| keys.iter().any(|key| tool.contains_key(*key));
+        if has_one_of(&DESCRIBING) || !has_one_of(&REFUSING) {
+            return Ok(of_any_arguments());
+        }
+        let keys: Vec<String> = tool.keys().take(5).map(|key| format!("`{}`", shortened(key.clone()))).collect();
+        return Err(unusable(format!("the output of `--schema` describes no tool, but has {}", keys.join(", "))));
     }
     Err(unusable(format!("the output of `--schema` has no schema of the arguments, but {}", strange.join(", "))))
 }

@@ -34,17 +34,22 @@ def _scalar(value):
 def no_function(id, name, functions):
     line = _defined_at(name)
     if line is not None:
-        return reply(id, -32601, "line %d defines it, but it does not exist after the file has run; check the conditions around it" % line, {"missing": True})
+        module = sys.modules.get(state.module_name)
+        if hasattr(module, name):
+            made = getattr(module, name)
+            what = "None" if made is None else "an object of the type %s" % type(made).__name__
+            why = "its decorator makes %s of it; have the decorator return the function" % what
+        else:
+            why = "it does not exist after the file has run; check the conditions around it"
+        return reply(id, -32601, "line %d defines it, but %s" % (line, why), {"missing": True})
     have = ", ".join(functions) or "none (a tool is a top-level def without a leading underscore)"
     return reply(id, -32601, "no function %s in this tool file; it has: %s" % (_shown(name), have))
 
 
 def _defined_at(name):
-    """Where the tool file defines a function of this name at its top level that is not there when it has run."""
+    """Where the tool file defines a function of this name at its top level."""
     from .loading import NEWLOCALS, compiled, inner_codes
 
-    if hasattr(sys.modules.get(state.module_name), name):
-        return None
     try:
         codes = inner_codes(compiled(state.tool_file, state.source))
     except Exception:  # it is gone, or has been changed

@@ -187,6 +187,13 @@ class Loading(ShimTest):
         self.fault(worker.call("f"), -32601, "line 3 defines it, but it does not exist after the file has run")
         self.fault(worker.call("h"), -32601, "no function h in this tool file; it has: g")
 
+    def test_a_decorator_that_returns_something_else_is_named(self):
+        for returned, what in (("None", "None"), ("42", "an object of the type int")):
+            with self.subTest(returned):
+                worker = self.worker("def register(f): return %s\ndef g(): ...\n@register\ndef f(): ...\n" % returned)
+                expected = "line 3 defines it, but its decorator makes %s of it; have the decorator return the function" % what
+                self.fault(worker.call("f"), -32601, expected)
+
     def test_two_dots_lead_to_the_folder_around(self):
         self.file("unit = 'kg'\n", "shared/units.py")
         worker = self.worker("from ..shared.units import unit\ndef f(): return unit\n", "tools/tool.py")

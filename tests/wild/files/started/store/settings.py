@@ -1,0 +1,3 @@
+class Settings:
+    def __init__(self, name):
+        self.name = name
