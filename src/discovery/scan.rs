@@ -103,15 +103,15 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
 }
 
 /// Removes the own files of packages, unless they make a server with tools, or may call what makes those of a folder that has no
-/// others: `def main(): server.run(Config())`. Their own functions are then no tools.
+/// others: `def main(): server.run(Config())`. Their own functions are no tools then.
 fn without_idle_packages(mut files: Vec<ToolFile>) -> Vec<ToolFile> {
     let makes_server = |file: &ToolFile| file.servers.makes || file.servers.listing.has_handlers;
     let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();
     let folders_of = |is_it: &dyn Fn(&ToolFile) -> bool| -> HashSet<PathBuf> {
-        let found = files.iter().filter(|file| is_it(file));
+        let found = files.iter().filter(|file| !is_of_package(&file.path) && is_it(file));
         found.filter_map(|file| Some(file.path.parent()?.to_owned())).collect()
     };
-    let (waiting, serving) = (folders_of(&ToolFile::only_waits), folders_of(&has_tools));
+    let (waiting, serving) = (folders_of(&ToolFile::only_waits), folders_of(&|file| !file.functions.is_empty()));
     files.retain_mut(|file| {
         if !is_of_package(&file.path) || has_tools(file) {
             return true;

@@ -11,9 +11,6 @@ use super::module::{Module, name_of};
 use super::syntax::Depth;
 use crate::discovery::is_standard;
 
-/// What AWS Lambda calls.
-const LAMBDA: &str = "lambda_handler";
-
 /// The functions of a file that are no tools unless its `__all__` names them.
 pub(super) struct Entries<'m, 'a> {
     module: &'m Module<'a>,
@@ -41,7 +38,7 @@ impl<'m, 'a> Entries<'m, 'a> {
         let name = function.name.as_str();
         self.run.contains(name)
             || self.handed.has(self.module, function)
-            || name == LAMBDA
+            || is_of_lambda(function)
             || is_hook(self.module, function)
             || self.uses_argparse && (self.takes_namespace(function) || MakesParser::is_in(self.module, function))
             || self.uses_packages && (takes_request(self.module, function) || runs_a_server(self.module, &[], function))
@@ -81,6 +78,12 @@ impl<'e> Visitor<'e> for ReadsArgs {
             self.depth.leave();
         }
     }
+}
+
+/// `def lambda_handler(event, context)`, which AWS Lambda calls.
+fn is_of_lambda(function: &StmtFunctionDef) -> bool {
+    let parameters = function.parameters.iter_non_variadic_params().map(|it| it.parameter.name.as_str());
+    function.name.as_str() == "lambda_handler" && parameters.eq(["event", "context"])
 }
 
 /// `async def health(request: Request)` of a web application

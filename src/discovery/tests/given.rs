@@ -116,7 +116,7 @@ fn functions_are_given_by_names_that_the_function_around_imports() {
 
 #[test]
 fn methods_that_the_top_level_gives_a_server_are_tools() {
-    const CLASS: &str = "class Shop:\n    def __init__(self, key): ...\n    def search(self, q: str): ...\n    @classmethod\n    def of(cls, q: str): ...\n    \
+    const CLASS: &str = "class Shop:\n    def __init__(self, key=''): ...\n    def search(self, q: str): ...\n    @classmethod\n    def of(cls, q: str): ...\n    \
                          @staticmethod\n    def count(q: str): ...\n    def private(self): ...\nshop = Shop('x')\n";
     let text = format!(
         "{SERVER}{CLASS}mcp.tool(shop.search)\nmcp.add_tool(Shop.of)\nmcp.tool(name='total')(Shop.count)\nmcp.tool(Shop.private)\n"
@@ -128,6 +128,8 @@ fn methods_that_the_top_level_gives_a_server_are_tools() {
     }
     let shown = super::names(&found);
     assert_eq!(shown, ["search", "of", "total"], "one that needs an instance has none");
+    let needy = text.replace("key=''", "key");
+    assert_eq!(super::names(&super::file(&needy)), ["search"], "the worker cannot make one");
 }
 
 #[test]

@@ -41,8 +41,23 @@ fn what_a_file_hands_to_something_else_is_no_tool() {
     let offered = "from fastapi import FastAPI\nfrom fastmcp import FastMCP\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n\
                    def make(): return FastMCP.from_fastapi(app)\n__all__ = ['x']\n";
     assert_eq!(names(&file(offered)), ["x"]);
-    let get = "import requests\n@cached.get('key')\ndef x(): ...\n";
-    assert_eq!(names(&file(get)), ["x"], "no path");
+}
+
+#[test]
+fn what_only_looks_handed_over_is_a_tool() {
+    for text in [
+        "import requests\n@bot.get('/key')\n",
+        "from fastapi import FastAPI\n@cached.get('key')\n",
+        "import requests\ndef listing(x): return resolve('/data', x)\n__all__ = ['x']\n",
+        "import os\nimport fastapi\ndef listing(x): return app.add_route('/data', x)\n__all__ = ['x']\n",
+        "import requests\nclient.post('/x', x)\n",
+        "from smolagents import CodeAgent\nagent = CodeAgent(model=m, functions=[x])\n",
+        "import flask\nsettings = dict(lifespan=x, handler=x)\n",
+    ] {
+        let found = file(&format!("{text}def x(): ...\n"));
+        assert_eq!(names(&found), ["x"], "{text}");
+    }
+    assert_eq!(names(&file("import boto3\ndef lambda_handler(name): ...\n")), ["lambda_handler"]);
 }
 
 #[test]
@@ -63,6 +78,27 @@ fn a_decorator_of_the_file_may_pass_functions_on_to_the_server() {
     assert_eq!((names(&found), found.functions[0].description.as_deref()), (vec!["find"], Some("Finds.")));
     let group = file(&format!("{SERVER}{named}@tool('group')\ndef search(q: str): ...\n"));
     assert_eq!(names(&group), ["search"], "the text may be anything");
+    let kept = named.replace("**said):\n", "name=None):\n").replace("mcp.tool(**said)", "mcp.tool()");
+    assert_eq!(
+        names(&file(&format!("{SERVER}{kept}@tool(name='group')\ndef search(q: str): ...\n"))),
+        ["search"],
+        "not passed on"
+    );
+    let passed = kept.replace("mcp.tool()", "mcp.tool(name)");
+    assert_eq!(names(&file(&format!("{SERVER}{passed}@tool(name='find')\ndef search(q: str): ...\n"))), ["find"]);
+    let hints = kept.replace("name=None", "hints=None").replace("mcp.tool()", "mcp.tool(annotations=hints)");
+    let found = file(&format!("{SERVER}{hints}@tool(hints={{'title': 'Find'}})\ndef search(q: str): ...\n"));
+    assert_eq!(found.functions[0].hints.as_ref().unwrap().title.as_deref(), Some("Find"));
+    let fixed = kept.replace("mcp.tool()", "mcp.tool(name='fixed')");
+    assert_eq!(names(&file(&format!("{SERVER}{fixed}@tool()\ndef search(q: str): ...\n"))), ["fixed"]);
+    let computed = kept.replace("mcp.tool()", "mcp.tool(name=f'my_{func}')");
+    assert_eq!(names(&file(&format!("{SERVER}{computed}@tool()\ndef search(q: str): ...\n"))), [""; 0]);
+    let other = "def tool(callback):\n    def decorator(func):\n        mcp.tool()(callback)\n        return func\n    return decorator\n";
+    assert_eq!(
+        names(&file(&format!("{SERVER}{other}@tool(print)\ndef helper(q: str): ...\n"))),
+        [""; 0],
+        "another function"
+    );
     let other = "def logged(func):\n    print(func)\n    return func\n@logged\n@mcp.tool()\ndef a(): ...\n@logged\ndef b(): ...\n";
     assert_eq!(names(&file(&format!("{SERVER}{other}"))), ["a"]);
 }

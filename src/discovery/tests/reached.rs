@@ -47,6 +47,14 @@ fn makers_are_reached_from_the_program_and_from_packages() {
     assert!(served(&[("server.py", &starts)]).is_empty(), "it also starts something");
     let named = format!("{MAKER}def main():\n    run('x').run()\nif __name__ == '__main__':\n    main()\n");
     assert_eq!(served(&[("server.py", &named)]), ["server.g made:server.py/main>run:4:g"]);
+    for other in [
+        program.replace("'__main__'", "'__mp_main__'"),
+        format!("{program}if __name__ == '__main__':\n    wipe()\n"),
+        program.replace("if __name__ == '__main__':\n    ", "try:\n  if __name__ == '__main__':\n    ")
+            + "except OSError: ...\n",
+    ] {
+        assert!(served(&[("server.py", &other)]).is_empty(), "{other}");
+    }
     let of_helper = [
         ("cli.py", "import server\ndef main(): ...\nif __name__ == '__main__':\n    main()\n"),
         ("server.py", program.as_str()),

@@ -51,16 +51,31 @@ impl Calls {
             owner,
             imports: LocalImports::default(),
             depth: Depth::default(),
-            may_run_program: false,
             found: Self::default(),
         };
         search.visit_body(body);
         let functions = module.functions().into_iter().filter(|function| is_callable(module, function));
-        let program = search.may_run_program.then(|| PROGRAM.to_owned());
+        let program = is_program_callable(module, body).then(|| PROGRAM.to_owned());
         search.found.callable = functions.map(|function| function.name.to_string()).chain(program).collect();
         search.found.imports = module.imports.iter().cloned().collect();
         search.found
     }
+}
+
+/// Whether the worker can run what the file does as a program: `if __name__ == "__main__":` at its top level, once. The worker finds it
+/// by the same rule (`frameworks/inner.py`).
+fn is_program_callable(module: &Module<'_>, body: &[Stmt]) -> bool {
+    let guards = body.iter().filter_map(Stmt::as_if_stmt).filter(|branch| is_main_guard(&branch.test));
+    match &guards.collect::<Vec<_>>()[..] {
+        [guard] => is_plain_guard(&guard.test) && !Own::of_program(module, &guard.body).runs,
+        _ => false,
+    }
+}
+
+fn is_plain_guard(test: &Expr) -> bool {
+    let Some(compare) = test.as_compare_expr() else { return false };
+    let is_main = |it: &Expr| it.as_string_literal_expr().is_some_and(|text| text.value.to_str() == PROGRAM);
+    name_of(&compare.left) == Some("__name__") && matches!(&*compare.comparators, [main] if is_main(main))
 }
 
 struct Search<'m, 'a> {
@@ -71,8 +86,6 @@ struct Search<'m, 'a> {
     /// What the function around imports.
     imports: LocalImports<'a>,
     depth: Depth,
-    /// Whether the worker can run what the file does as a program.
-    may_run_program: bool,
     found: Calls,
 }
 
@@ -98,7 +111,6 @@ impl<'a> Search<'_, 'a> {
     fn branch(&mut self, branch: &'a StmtIf) {
         self.visit_expr(&branch.test);
         if is_main_guard(&branch.test) && self.owner.is_empty() {
-            self.may_run_program = !Own::of_program(self.module, &branch.body).runs;
             PROGRAM.clone_into(&mut self.owner);
             self.visit_body(&branch.body);
             self.owner.clear();

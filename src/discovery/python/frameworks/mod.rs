@@ -40,6 +40,7 @@ pub(super) use low_level::{LowLevel, low_level_tools, tools_for_others};
 use obstacles::required_by;
 pub(super) use offer::{Arguments, Offer, tool_name};
 use offer::{NAME, annotations, is_false, read_offer};
+use passing::Passing;
 pub(super) use runs::runs_a_server;
 pub(super) use servers::servers_of;
 
@@ -130,9 +131,13 @@ impl<'a> Offers<'a> {
     pub(super) fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
         let makers = makers_of_tools(module, body);
         let mut found = Self { are_marked: !makers.is_empty(), makers, ..Self::default() };
-        for function in module.functions() {
+        let functions = module.functions();
+        let passing = Passing::of(module, &functions);
+        for function in functions {
             let mut decorators = function.decorator_list.iter();
-            if let Some(offer) = decorators.find_map(|decorator| offer_of_decorator(module, decorator)) {
+            let offer =
+                |decorator| offer_of_decorator(module, decorator).or_else(|| passing.offer_of(module, decorator));
+            if let Some(offer) = decorators.find_map(offer) {
                 found.are_marked = true;
                 let is_maker = found.makers.iter().any(|maker| std::ptr::eq(maker.function, function));
                 let is_program = || offer.command.is_some() && runs_a_server(module, &found.makers, function);
@@ -164,7 +169,7 @@ impl<'a> Offers<'a> {
         let registered = registered::registered(module, body);
         (found.given, found.gives) = (registered.given, registered.gives);
         found.unread = registered.unread;
-        found.unread.retain(|(call, _)| !passing::is_in_used(module, call));
+        found.unread.retain(|(call, _)| !passing.has(call));
         for (function, offer) in registered.found {
             found.tools.entry(place(function)).or_insert(offer);
         }
@@ -253,11 +258,7 @@ fn offer_of_decorator<'a>(module: &Module<'a>, decorator: &'a Decorator) -> Opti
         return Some(offer);
     }
     let call = decorator.expression.as_call_expr();
-    let decorated_by = call.map_or(&decorator.expression, |call| &*call.func);
-    if passing::passes_on(module, decorated_by) {
-        return Some(call.map_or_else(Offer::default, |call| passing::offer_of(module, call)));
-    }
-    maker(module, decorated_by)?;
+    maker(module, call.map_or(&decorator.expression, |call| &call.func))?;
     Some(call.map_or_else(Offer::default, |call| {
         let offer = read_offer(module, call);
         if dictionaries::is_of_claude(module, call) { dictionaries::offer_of(call, offer) } else { offer }

@@ -219,15 +219,11 @@ def _as_program(module):
     def run():
         with open(module.__file__, "rb") as file:
             tree = ast.parse(file.read())
-        guarded = [block for block in tree.body if isinstance(block, ast.If) and _is_main_guard(ast.unparse(block.test))]
-        body = [statement for block in guarded for statement in block.body]
-        exec(compile(ast.Module(body, []), module.__file__, "exec"), module.__dict__)
+        guards = [block for block in tree.body if isinstance(block, ast.If) and ast.unparse(block.test) == "__name__ == '__main__'"]
+        if len(guards) == 1:
+            exec(compile(ast.Module(guards[0].body, []), module.__file__, "exec"), module.__dict__)
 
     return run
-
-
-def _is_main_guard(test):
-    return "__name__" in test and "'__main__'" in test and "==" in test
 
 
 def _program(value):
