@@ -135,7 +135,13 @@ fn no_such_tag(error: &ValidationError<'_>, branches: &[&Vec<ValidationError<'_>
         ValidationErrorKind::Enum { options } => options.as_array().cloned().unwrap_or_default(),
         _ => Vec::new(),
     });
-    let values = Value::Array(values.collect());
+    let mut distinct: Vec<Value> = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    let values = Value::Array(distinct);
     Some(format!("`{}`: expected one of {values}, got {}", place(at), described(first.instance())))
 }
 

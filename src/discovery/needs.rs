@@ -54,7 +54,7 @@ impl ToolFile {
             Version::from_str(version).is_ok_and(|version| range.is_some_and(|range| range.contains(&version)))
         };
         let is_open = |text: &String| package_of(text) == "mcp" && admits(text, "1.99") && admits(text, "2.99");
-        // FastMCP brings the SDK: the second version since its fourth.
+        // FastMCP depends on the SDK, from FastMCP 4 on its second version.
         let brings_it = |text: &String| package_of(text) == "fastmcp" && admits(text, "3.99");
         if self.is_for_first_sdk
             && let Some(set) = &mut needs.dependencies

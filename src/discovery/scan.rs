@@ -103,7 +103,7 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
 }
 
 /// Removes the own files of packages, unless they make a server with tools, or may call what makes those of a folder that has no
-/// others: `def main(): server.run(Config())`. Their own functions are no tools then.
+/// others: `def main(): server.run(Config())`. Takes from these their own functions, which are no tools.
 fn without_idle_packages(mut files: Vec<ToolFile>) -> Vec<ToolFile> {
     let makes_server = |file: &ToolFile| file.servers.makes || file.servers.listing.has_handlers;
     let has_tools = |file: &ToolFile| file.servers.marks && makes_server(file) && !file.functions.is_empty();

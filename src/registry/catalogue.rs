@@ -69,7 +69,7 @@ pub struct Tool {
     place: usize,
     input: Compiled,
     output: Compiled,
-    /// The same as its file was read.
+    /// Its schemas as its file was read.
     as_read: OnceLock<Box<AsRead>>,
     template: OnceLock<Option<UriTemplate>>,
     governed: OnceLock<Option<Box<Governed>>>,
@@ -83,7 +83,7 @@ impl Tool {
         format!("{}.{}", self.entry.file.pack, self.function().name)
     }
 
-    /// The function as it was read.
+    /// The function, its schemas completed where types are known.
     pub fn function(&self) -> &Function {
         &self.entry.file.functions[self.place]
     }
@@ -163,8 +163,11 @@ impl Tool {
     /// completed by one, arguments may also match it as the file was read.
     pub fn input_checks(&self) -> impl Iterator<Item = Check<'_>> {
         let known = self.input.check(&self.function().input_schema, &self.name);
-        let as_read = self.as_read().map(|(function, compiled)| (&function.input_schema, &compiled.input));
-        known.into_iter().chain(as_read.and_then(|(text, compiled)| compiled.check(text, &self.name)))
+        let as_read = std::iter::once_with(|| {
+            let (function, compiled) = self.as_read()?;
+            compiled.input.check(&function.input_schema, &self.name)
+        });
+        known.into_iter().chain(as_read.flatten())
     }
 
     /// The same for its results; none if anything does.
@@ -172,8 +175,10 @@ impl Tool {
         let as_read = self.as_read().map(|(function, compiled)| Some((self.promised_by(function)?, &compiled.output)));
         let known = self.promised().filter(|_| !matches!(as_read, Some(None)));
         let known = known.and_then(|text| self.output.check(text, &self.name));
-        let as_read = as_read.flatten().and_then(|(text, compiled)| compiled.check(text, &self.name));
-        known.into_iter().chain(as_read)
+        let as_read = as_read.flatten();
+        let as_read =
+            std::iter::once_with(move || as_read.and_then(|(text, compiled)| compiled.check(text, &self.name)));
+        known.into_iter().chain(as_read.flatten())
     }
 
     /// The function as its file was read, where only an earlier run completed it.

@@ -268,6 +268,7 @@ fn automatic(name: &str, before: &[(&str, Value)], names: bool, must_be_text: bo
 impl<'a> Hints<'_, 'a> {
     /// The definition of a class, for `$defs`.
     pub(super) fn definition_of(&mut self, class: &'a StmtClassDef) -> Schema {
+        self.described = Some(class);
         let ancestry = self.module.ancestry(class);
         let mut built = match ancestry.kind {
             ClassKind::Other => Schema::new(),
@@ -350,7 +351,9 @@ impl<'a> Hints<'_, 'a> {
 
     fn field(&mut self, field: &Field<'a>) -> Schema {
         let info = &field.info;
+        self.owner = Some(field.owner);
         let mut property = if field.is_overruled { Schema::new() } else { self.inner(field.annotation) };
+        self.owner = None;
         info.constraints.constrain(&mut property, self.side);
         if info.default == Some(Value::Null) && self.side.is_input() {
             property = nullable(property);

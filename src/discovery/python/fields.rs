@@ -28,6 +28,8 @@ pub(super) struct Field<'a> {
     pub(super) name: String,
     written: &'a str,
     pub(super) annotation: &'a Expr,
+    /// The class that declares it.
+    pub(super) owner: &'a StmtClassDef,
     pub(super) info: FieldInfo,
     /// Whether a validator or serializer replaces the form of its type.
     pub(super) is_overruled: bool,
@@ -153,7 +155,8 @@ fn add_fields<'a>(
         let in_json =
             if ancestry.kind == ClassKind::Struct { module.name_in_json(assign.value.as_deref()) } else { None };
         let in_json = in_json.unwrap_or_else(|| name.to_owned());
-        let field = Field { name: in_json, written: name, annotation: &assign.annotation, info, is_overruled };
+        let field =
+            Field { name: in_json, written: name, annotation: &assign.annotation, owner: class, info, is_overruled };
         match found.all.iter_mut().find(|earlier| earlier.written == name) {
             Some(earlier) => *earlier = field,
             None => found.all.push(field),

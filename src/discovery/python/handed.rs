@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 
-use super::frameworks::is_agent;
+use super::frameworks::{is_agent, package};
 use super::module::{Module, name_of};
 use super::syntax::Depth;
 
@@ -17,7 +17,7 @@ const WEB: [&str; 10] =
 const ROUTES: [&str; 11] =
     ["route", "get", "post", "put", "delete", "patch", "head", "options", "websocket", "api_route", "websocket_route"];
 /// Methods that add a handler.
-const ADDING: [&str; 8] = [
+const ADDING: [&str; 7] = [
     "add_route",
     "add_api_route",
     "add_url_rule",
@@ -25,7 +25,6 @@ const ADDING: [&str; 8] = [
     "add_api_websocket_route",
     "add_get",
     "add_post",
-    "add_event_handler",
 ];
 /// What they call the handler.
 const HANDLERS: [&str; 2] = ["endpoint", "view_func"];
@@ -42,14 +41,14 @@ pub(super) struct Handed<'a> {
     names: HashSet<&'a str>,
     /// Whether the file has a web application.
     is_web: bool,
-    /// Whether a server of MCP has the handlers of web requests as its tools: `FastMCP.from_fastapi(app)`.
+    /// Whether a server of MCP has the handlers of web requests as its tools: `FastMCP.from_fastapi(app)`, `FastApiMCP(app)`.
     offers_handlers: bool,
 }
 
 impl<'a> Handed<'a> {
     pub(super) fn of(module: &Module<'a>, body: &'a [Stmt]) -> Self {
         let has_graphs = module.imports.iter().any(|import| import.starts_with("langgraph"));
-        let is_web = module.imports.iter().any(|import| WEB.contains(&top_of(import)));
+        let is_web = module.imports.iter().any(|import| WEB.contains(&package(import)));
         let found = Self { is_web, ..Self::default() };
         let mut search = Search { module, has_graphs, local: Vec::new(), depth: Depth::default(), found };
         search.visit_body(body);
@@ -69,10 +68,10 @@ impl<'a> Handed<'a> {
     }
 }
 
-/// `"/users/{id}"`
+/// `"/users/{id}"`, or `"GET", "/users/{id}"`
 fn begins_with_path(call: &ExprCall) -> bool {
-    let first = call.arguments.args.first().and_then(Expr::as_string_literal_expr);
-    first.is_some_and(|text| text.value.to_str().starts_with('/'))
+    let mut first = call.arguments.args.iter().take(2).filter_map(Expr::as_string_literal_expr);
+    first.any(|text| text.value.to_str().starts_with('/'))
 }
 
 struct Search<'m, 'a> {
@@ -88,9 +87,9 @@ struct Search<'m, 'a> {
 impl<'a> Search<'_, 'a> {
     fn call(&mut self, call: &'a ExprCall) {
         let method = call.func.as_attribute_expr().map(|method| method.attr.as_str());
-        self.found.offers_handlers |= method == Some("from_fastapi");
         let full = self.module.outside_name(&call.func).unwrap_or_default();
-        let is_of_web = WEB.contains(&top_of(&full));
+        self.found.offers_handlers |= method == Some("from_fastapi") || full == "fastapi_mcp.FastApiMCP";
+        let is_of_web = WEB.contains(&package(&full));
         let adds = self.found.is_web && method.is_some_and(|name| ADDING.contains(&name));
         let is_route = (is_of_web || adds) && begins_with_path(call);
         let of_graph = self.has_graphs && method.is_some_and(|name| OF_GRAPHS.contains(&name));
@@ -104,7 +103,7 @@ impl<'a> Search<'_, 'a> {
             let Some(name) = keyword.arg.as_deref() else { continue };
             let is_hook = || ["callback", "callbacks", "guardrails"].iter().any(|end| name.ends_with(end));
             let is_of_agent = is_agent && (INSTRUCTIONS.contains(&name) || is_hook());
-            let serves = is_of_web || ["fastmcp", "mcp"].contains(&top_of(&full));
+            let serves = is_of_web || ["fastmcp", "mcp"].contains(&package(&full));
             if is_of_agent || is_route && HANDLERS.contains(&name) || serves && name == "lifespan" {
                 let values = keyword.value.as_list_expr().map_or(std::slice::from_ref(&keyword.value), |it| &it.elts);
                 for value in values {
@@ -140,8 +139,4 @@ impl<'a> Visitor<'a> for Search<'_, 'a> {
             self.depth.leave();
         }
     }
-}
-
-fn top_of(full: &str) -> &str {
-    full.split('.').next().unwrap_or_default()
 }

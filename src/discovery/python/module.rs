@@ -17,7 +17,7 @@ use super::names::dotted;
 use super::public::Exports;
 use super::reach::{Reach, is_main_guard, runs_main};
 use super::schema::{Budget, Definitions};
-use super::scopes::{Known, Linked};
+use super::scopes::{DefinitionKeys, Known, Linked};
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
 use crate::discovery::{Servers, Warning};
@@ -68,6 +68,7 @@ pub(super) struct Module<'a> {
     pub(super) servers: Servers,
     pub(super) groups: OnceCell<GroupIndex<'a>>,
     pub(super) definitions: Definitions<'a>,
+    pub(super) keys: RefCell<DefinitionKeys>,
     /// How much more schema this file may have.
     pub(super) budget: Budget,
     pub(super) ancestries: RefCell<HashMap<usize, Rc<Ancestry<'a>>>>,
@@ -112,6 +113,7 @@ impl<'a> Module<'a> {
             servers: Servers::default(),
             groups: OnceCell::new(),
             definitions: Definitions::default(),
+            keys: RefCell::default(),
             budget: Budget::default(),
             ancestries: RefCell::default(),
             live: Live::default(),

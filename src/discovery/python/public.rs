@@ -99,7 +99,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) ->
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
     let Methods { mut served, refused, exported } = methods(module, exported.as_deref());
     for given in given_methods(module) {
-        if !served.iter().any(|one| one.symbol == given.symbol) {
+        if !served.iter().any(|one| one.symbol == given.symbol && one.offer.name == given.offer.name) {
             served.push(given);
         }
     }

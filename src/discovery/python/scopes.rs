@@ -167,6 +167,15 @@ impl Mark {
     }
 }
 
+/// The keys under `$defs` of what the top level of the file does not bind.
+#[derive(Default)]
+pub(super) struct DefinitionKeys {
+    /// By the nodes.
+    by_place: HashMap<usize, String>,
+    /// How many of these have a name.
+    named: HashMap<String, usize>,
+}
+
 /// What a module looks up in other files.
 pub(super) struct Linked<'a> {
     neighbours: &'a NeighbourScopes<'a>,
@@ -175,22 +184,11 @@ pub(super) struct Linked<'a> {
     read: RefCell<HashMap<usize, Rc<Module<'a>>>>,
     /// What names mean, by the file that they are written in.
     known: RefCell<HashMap<(Option<usize>, String), Named<'a>>>,
-    /// The keys of definitions of other files, by their nodes.
-    keys: RefCell<HashMap<usize, String>>,
-    /// How many of these have a name.
-    named: RefCell<HashMap<String, usize>>,
 }
 
 impl<'a> Linked<'a> {
     pub(super) fn new(neighbours: &'a NeighbourScopes<'a>, own: &'a Path) -> Self {
-        Self {
-            neighbours,
-            own,
-            read: RefCell::default(),
-            known: RefCell::default(),
-            keys: RefCell::default(),
-            named: RefCell::default(),
-        }
+        Self { neighbours, own, read: RefCell::default(), known: RefCell::default() }
     }
 
     fn module(&self, number: usize) -> Rc<Module<'a>> {
@@ -339,15 +337,17 @@ impl Module<'_> {
         Some(hint)
     }
 
-    /// The name of a class or an alias under `$defs`, which those of other files may share.
+    /// The name of a class or an alias under `$defs`, which those of other files and classes within classes may share.
     pub(super) fn name_of_definition(&self, name: &str, place: usize) -> String {
         let is_own = match self.bindings.get(name) {
             Some(Binding::Class(class)) => std::ptr::from_ref(*class).addr() == place,
             Some(Binding::Value(value) | Binding::Alias(value)) => std::ptr::from_ref(*value).addr() == place,
             _ => false,
         };
-        let Some(linked) = self.linked.as_ref().filter(|_| !is_own) else { return name.to_owned() };
-        let mut keys = linked.keys.borrow_mut();
+        if is_own {
+            return name.to_owned();
+        }
+        let DefinitionKeys { by_place: keys, named } = &mut *self.keys.borrow_mut();
         if let Some(known) = keys.get(&place) {
             return known.clone();
         }
@@ -355,7 +355,6 @@ impl Module<'_> {
             let own = self.bindings.get(key);
             matches!(own, Some(Binding::Class(_) | Binding::Value(_) | Binding::Alias(_))) || self.live.defines(key)
         };
-        let mut named = linked.named.borrow_mut();
         let count = named.entry(name.to_owned()).or_default();
         let key = loop {
             *count += 1;

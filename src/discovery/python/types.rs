@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef};
+use ruff_python_ast::{Expr, ExprSubscript, Operator, Stmt, StmtClassDef};
 use serde_json::{Value, json};
 
 use super::classes::ClassKind;
@@ -30,6 +30,10 @@ pub(super) struct Hints<'m, 'a> {
     deepest: usize,
     /// The number of containers around the hint. An alias that mentions itself inside one is recursive, not endless.
     pub(super) level: usize,
+    /// The class whose definition is read.
+    pub(super) described: Option<&'a StmtClassDef>,
+    /// The class in which the hint is written: it may name classes within that.
+    pub(super) owner: Option<&'a StmtClassDef>,
     pending: Vec<PendingAlias<'a>>,
 }
 
@@ -49,7 +53,7 @@ pub(super) const LONGEST_QUOTED_HINT: usize = 2000;
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
         let (references, pending) = (Vec::new(), Vec::new());
-        Self { module, side, references, depth: 0, deepest: 0, level: 0, pending }
+        Self { module, side, references, depth: 0, deepest: 0, level: 0, described: None, owner: None, pending }
     }
 
     /// The schema of a hint; the empty one where it is unknown.
@@ -84,7 +88,13 @@ impl<'m, 'a> Hints<'m, 'a> {
     }
 
     fn name(&mut self, hint: &Expr) -> Schema {
+        if let Some(class) = self.class_within(hint) {
+            return self.class(class);
+        }
         match self.module.resolve(hint) {
+            Named::Outside(name) if ["typing.Self", "typing_extensions.Self"].contains(&name.as_str()) => {
+                self.described.map(|class| self.class(class)).unwrap_or_default()
+            }
             Named::Outside(name) => KnownType::named(&name)
                 .map(|known| known.bare(self.side))
                 .or_else(|| pydantic_type(&name, self.side))
@@ -103,6 +113,19 @@ impl<'m, 'a> Hints<'m, 'a> {
             }
             Named::Nothing => self.live(hint).unwrap_or_default(),
         }
+    }
+
+    /// A class within a class: `Status` in the class `Order`, `Order.Status` elsewhere.
+    fn class_within(&self, hint: &Expr) -> Option<&'a StmtClassDef> {
+        let (around, name) = match hint {
+            Expr::Name(name) => (self.owner?, name.id.as_str()),
+            Expr::Attribute(attribute) => match self.module.resolve(&attribute.value) {
+                Named::Class(class) => (class, attribute.attr.as_str()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        around.body.iter().rev().filter_map(Stmt::as_class_def_stmt).find(|class| class.name.as_str() == name)
     }
 
     /// The schema that a live type described for a name. A name without one is added to the open names.
@@ -183,7 +206,9 @@ impl<'m, 'a> Hints<'m, 'a> {
         let outer = std::mem::take(&mut self.references);
         let outer_deepest = std::mem::replace(&mut self.deepest, self.depth);
         self.pending.push(PendingAlias { reference, level: self.level, is_recursive: false });
+        let owner = self.owner.take();
         let schema = self.hint(value);
+        self.owner = owner;
         let is_recursive = self.pending.pop().is_some_and(|pending| pending.is_recursive);
         let references = std::mem::replace(&mut self.references, outer);
         let (key, size) = (self.module.key_of(reference), size_of(&schema));

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{hint, input, properties};
 
@@ -213,4 +213,32 @@ fn custom_forms_of_root_models_and_annotations_are_left_open() {
     let source = format!("{before}def f(x: C): ...");
     assert_eq!(input(&source)["$defs"]["C"]["properties"]["length"], serde_json::json!({}));
     assert_eq!(hint(before, "Annotated[int, Km()]"), serde_json::json!({}));
+}
+
+#[test]
+fn a_class_may_name_classes_within_itself() {
+    let models = "import enum\nfrom typing import Self\nfrom dataclasses import dataclass\nfrom pydantic import BaseModel\n\
+                  class Status(str, enum.Enum):\n    TOP = 'top'\n\
+                  Any = list[Status]\n\
+                  class Base(BaseModel):\n    class Status(str, enum.Enum):\n        BASE = 'base'\n    of_base: Status\n\
+                  class Order(Base):\n    class Status(str, enum.Enum):\n        OPEN = 'open'\n    class Line(BaseModel):\n        sku: str\n        at: Status\n    \
+                  lines: list[Line]\n    status: 'Status | None' = None\n    any: Any = []\n    next: Self | None = None\n";
+    let found = input(&format!("{models}def f(order: Order, line: Order.Line, top: Status): ...\n"));
+    let definitions = &found["$defs"];
+    let values = |pointer: &Value| {
+        let key = pointer["$ref"].as_str().unwrap().strip_prefix("#/$defs/").unwrap();
+        definitions[key]["enum"].clone()
+    };
+    let order = &definitions["Order"]["properties"];
+    assert_eq!(values(&order["status"]["anyOf"][0]), json!(["open"]));
+    assert_eq!(values(&order["of_base"]), json!(["base"]), "where the field is declared");
+    assert_eq!(values(&order["any"]["items"]), json!(["top"]), "an alias of the file");
+    assert_eq!(order["lines"]["items"], found["properties"]["line"]);
+    assert_eq!(
+        values(&definitions["Line"]["properties"]["at"]),
+        json!(["top"]),
+        "classes have no scope for those within"
+    );
+    assert_eq!(values(&found["properties"]["top"]), json!(["top"]));
+    assert_eq!(order["next"]["anyOf"][0], json!({"$ref": "#/$defs/Order"}));
 }

@@ -28,19 +28,19 @@ fn what_a_file_hands_to_something_else_is_no_tool() {
         "from flask import Flask\napp = Flask('x')\n@app.route('/x', methods=['POST'])\n",
         "from starlette.routing import Route\nroutes = [Route('/', hook)]\n",
         "from fastapi import FastAPI\nfrom contextlib import asynccontextmanager\n@asynccontextmanager\nasync ",
-        "from fastapi import FastAPI\ndef build(): return FastAPI(lifespan=hook)\n__all__ = ['ask']\n",
+        "from fastapi import FastAPI\napp = FastAPI(lifespan=hook)\n",
+        "from aiohttp import web\napp.router.add_route('GET', '/x', hook)\n",
         "from google.adk.agents import Agent\na = Agent(model='m', name='a', tools=[ask], before_agent_callback=hook)\n",
         "from agents import Agent\na = Agent('a', instructions=hook, output_guardrails=[hook])\n",
         "from langgraph.graph import StateGraph\ng = StateGraph(dict)\ng.add_node('x', hook)\n",
-        "import boto3\n__all__ = ['ask']\n",
     ] {
         let found = file(&format!("{handed}def hook(ctx): ...\ndef ask(text: str): ...\n"));
         assert_eq!(names(&found), ["ask"], "{handed}");
     }
     assert_eq!(names(&file("import boto3\ndef lambda_handler(event, context): ...\ndef ask(): ...\n")), ["ask"]);
-    let offered = "from fastapi import FastAPI\nfrom fastmcp import FastMCP\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n\
-                   def make(): return FastMCP.from_fastapi(app)\n__all__ = ['x']\n";
-    assert_eq!(names(&file(offered)), ["x"]);
+    let offered = "from fastapi import FastAPI\nfrom fastapi_mcp import FastApiMCP\napp = FastAPI()\n@app.get('/x')\ndef x(): ...\n";
+    assert_eq!(names(&file(&format!("{offered}FastApiMCP(app).mount_http()\n"))), ["x"]);
+    assert_eq!(names(&file(offered)), [""; 0]);
 }
 
 #[test]
@@ -48,8 +48,9 @@ fn what_only_looks_handed_over_is_a_tool() {
     for text in [
         "import requests\n@bot.get('/key')\n",
         "from fastapi import FastAPI\n@cached.get('key')\n",
-        "import requests\ndef listing(x): return resolve('/data', x)\n__all__ = ['x']\n",
-        "import os\nimport fastapi\ndef listing(x): return app.add_route('/data', x)\n__all__ = ['x']\n",
+        "import requests\ndef _listing(x): return resolve('/data', x)\n",
+        "import fastapi\ndef _listing(x): return app.add_route('/data', x)\n",
+        "import fastapi\ndef _listing():\n    x = 1\n    app.add_route('/data', x)\n",
         "import requests\nclient.post('/x', x)\n",
         "from smolagents import CodeAgent\nagent = CodeAgent(model=m, functions=[x])\n",
         "import flask\nsettings = dict(lifespan=x, handler=x)\n",

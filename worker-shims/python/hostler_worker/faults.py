@@ -32,13 +32,12 @@ def _scalar(value):
 
 
 def no_function(id, name, functions):
-    line = _defined_at(name)
-    if line is not None:
-        module = sys.modules.get(state.module_name)
+    line, module = _defined_at(name), sys.modules.get(state.module_name)
+    made = getattr(module, name, None)
+    if line is not None and not callable(made):
         if hasattr(module, name):
-            made = getattr(module, name)
             what = "None" if made is None else "an object of the type %s" % type(made).__name__
-            why = "its decorator makes %s of it; have the decorator return the function" % what
+            why = "the name is %s when the file has run; have its decorator return the function" % what
         else:
             why = "it does not exist after the file has run; check the conditions around it"
         return reply(id, -32601, "line %d defines it, but %s" % (line, why), {"missing": True})

@@ -34,7 +34,7 @@ def _adapted(hint, namespace, fits=lambda schema: True, is_json=True):
 
 
 def key(hint, namespace):
-    """Of a type with notes that keys of an object have: texts, which JSON would not have where it is `int`."""
+    """Of a type with notes that keys of an object have: JSON has strings there, also for `int`."""
     return None if _mentions_other(hint, 16) else _adapted(hint, namespace, is_json=False)
 
 
@@ -60,7 +60,8 @@ def _has_bytes(schema):
 
 def renaming(convert, keys, optional):
     """Takes fields by their own names, too, and null for those in `optional`, which are null by default."""
-    aliases = {name: aliases[0] for name, aliases in keys.items() if aliases}
+    aliases = {name: texts[0] for name, (texts, _) in keys.items() if texts}
+    optional = {key for name in optional for key in (name, *keys.get(name, ((), ()))[0])}
 
     def complete(value, path):
         return convert({aliases.get(name, name): item for name, item in value.items() if item is not None or name not in optional}, path)
@@ -69,19 +70,29 @@ def renaming(convert, keys, optional):
 
 
 def aliases_of(described):
-    """By field, the keys that pydantic looks for in its place: those of `AliasChoices("id", AliasPath("ids", 0))` are `id` and `ids`."""
+    """By field, the keys that pydantic looks for in its place, and those that it looks into: of `AliasChoices("id", AliasPath("ids", 0))`, `id`
+    and `ids`."""
     found = {}
     for name, note in described.items():
         alias = getattr(note, "validation_alias", None) or getattr(note, "alias", None)
         choices = getattr(alias, "choices", None) or ([] if alias is None else [alias])
-        found[name] = [choice if isinstance(choice, str) else choice.path[0] for choice in choices]
+        texts = [choice for choice in choices if isinstance(choice, str)]
+        found[name] = texts, [choice.path[0] for choice in choices if not isinstance(choice, str)]
     return found
+
+
+def names_fields_otherwise(cls, hints):
+    """Whether pydantic has other names for the fields of a dataclass than their own and those of its defaults, or takes any name."""
+    config = getattr(cls, "__pydantic_config__", {})
+    notes = [note for hint in hints for note in getattr(hint, "__metadata__", ())]
+    is_alias = lambda note: (getattr(note, "validation_alias", None) or getattr(note, "alias", None)) is not None
+    return "alias_generator" in config or config.get("extra") == "allow" or any(map(is_alias, notes))
 
 
 def made_of_its_own(hint, namespace, *inside):
     """Of a union, by which member fits best, or of an alias or a class with parameters and what is `inside`. None where a part is not one
     of pydantic's own types, or is bytes, which hostler writes as base64."""
-    return None if any(_mentions_other(part, 16) for part in (*getattr(hint, "__args__", ()), *inside)) else _adapted(hint, namespace)
+    return None if any(_mentions_other(part, 16) for part in (*getattr(hint, "__args__", ()), *inside)) else without_bytes(hint, namespace)
 
 
 def _mentions_other(hint, left):

@@ -89,11 +89,14 @@ def _dataclass(cls, builder, args):
     optional = [name for name, field in fields.items() if described.get(name, field).default is None]  # `x: int = None` means it
     convert = _of_pydantic(cls, builder, args, bool(described))
     if convert is not None:
-        from .models import aliases_of, renaming
+        from . import models
 
-        keys = aliases_of(described)
-        known = [*fields, *initial, *(key for aliases in keys.values() for key in aliases)]
-        return _closed(cls, known, renaming(convert, keys, optional))
+        if models.names_fields_otherwise(cls, [builder.resolve(hint) for hint in annotations_of(cls).values()]):
+            return _closed(cls, None, convert)
+        keys = models.aliases_of(described)
+        unnamed = [name for name, (texts, heads) in keys.items() if heads and not texts]
+        known = [*(name for name in fields if name not in unnamed), *initial, *(key for one in keys.values() for part in one for key in part)]
+        return _closed(cls, known, models.renaming(convert, keys, optional))
     required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
     required += [name for name, note in described.items() if note.is_required()]
     hints.update((name, or_none(hints[name])) for name in optional if hints.get(name) is not None)
@@ -115,12 +118,12 @@ def _from_fields(cls, converters, fields, required, described=()):
 
 
 def _closed(cls, fields, convert):
-    """Takes objects without further keys, and instances as they are."""
+    """Takes objects without further keys, of any where `fields` is None, and instances as they are."""
     def convert_closed(value, path):
         if isinstance(value, cls):
             return value
         for name in _need_object(value, path):
-            if name not in fields:
+            if fields is not None and name not in fields:
                 raise Mismatch("%s.%s" % (path, name), "one of the fields " + ", ".join(fields), shown=False)
         return convert(value, path)
 

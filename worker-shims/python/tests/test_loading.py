@@ -191,7 +191,7 @@ class Loading(ShimTest):
         for returned, what in (("None", "None"), ("42", "an object of the type int")):
             with self.subTest(returned):
                 worker = self.worker("def register(f): return %s\ndef g(): ...\n@register\ndef f(): ...\n" % returned)
-                expected = "line 3 defines it, but its decorator makes %s of it; have the decorator return the function" % what
+                expected = "line 3 defines it, but the name is %s when the file has run; have its decorator return the function" % what
                 self.fault(worker.call("f"), -32601, expected)
 
     def test_two_dots_lead_to_the_folder_around(self):

@@ -66,6 +66,31 @@ class Pydantic(ShimTest):
             self.assertEqual(worker.call("f", {"x": value})["result"], 1, value)
         self.fault(worker.call("f", {"x": {"ids": 1}}), -32602, "x.ids: expected one of the fields id, order, orders")
 
+    def test_pydantic_may_name_the_fields_of_a_dataclass(self):
+        worker = self.given("""
+            from pydantic import AliasPath, ConfigDict
+            from typing_extensions import Annotated
+            @dataclass
+            class Noted:
+                zone: Annotated[int, Field(alias="zed")] = 3
+                count: int = Field(1)
+            @dataclass
+            class Camel:
+                __pydantic_config__ = ConfigDict(alias_generator=lambda name: name.upper())
+                zone: int = Field(3)
+            @dataclass
+            class First:
+                id: int = Field(0, validation_alias=AliasPath("ids", 0))
+                note: str = Field(None, alias="nt")
+            def noted(x: Noted): return x.zone
+            def camel(x: Camel): return x.zone
+            def first(x: First): return [x.id, x.note]
+        """)
+        self.assertEqual(worker.call("noted", {"x": {"zed": 4}})["result"], 4)
+        self.assertEqual(worker.call("camel", {"x": {"ZONE": 4}})["result"], 4)
+        self.assertEqual(worker.call("first", {"x": {"ids": [7], "nt": None}})["result"], [7, None])
+        self.fault(worker.call("first", {"x": {"id": 7}}), -32602, "x.id: expected one of the fields note, ids, nt")
+
     def test_results_are_cut_as_pydantic_does(self):
         worker = self.given("""
             T = TypeVar("T")

@@ -7,7 +7,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionDef};
 
 use super::classes::{all_methods, has_decorator, instances, needed_by_constructor};
-use super::registered::{calls_with, is_by_server, registering};
+use super::registered::{calls_with, given_to, is_by_server, registering};
 use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, package, read_offer};
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
@@ -54,8 +54,7 @@ pub(in crate::discovery::python) fn given_methods<'a>(module: &Module<'a>) -> Ve
     let instances = instances(module);
     let given = module.calls.iter().filter_map(|call| {
         let by = registering(call).filter(|by| is_by_server(module, by))?;
-        let named = FUNCTION.iter().filter_map(|name| keyword(call, name));
-        let attribute = call.arguments.args.iter().chain(named).find_map(Expr::as_attribute_expr)?;
+        let attribute = given_to(call)?.as_attribute_expr()?;
         let holder = name_of(&attribute.value)?;
         let made = instances.iter().find(|(name, _)| *name == holder).map(|(_, class)| *class);
         let class = made.or_else(|| match module.resolve(&attribute.value) {

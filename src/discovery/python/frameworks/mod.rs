@@ -313,7 +313,7 @@ fn last_name(full: &str) -> &str {
 }
 
 /// `langchain_core` of `langchain_core.tools.tool`
-fn package(full: &str) -> &str {
+pub(super) fn package(full: &str) -> &str {
     full.split('.').next().unwrap_or_default()
 }
 

@@ -21,7 +21,7 @@ const ENABLED: [&str; 2] = ["enabled", "is_enabled"];
 /// The arguments of a decorator or call that makes one tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::discovery::python) struct Offer<'a> {
-    pub(super) name: Option<&'a str>,
+    pub(in crate::discovery::python) name: Option<&'a str>,
     pub(super) description: Option<&'a str>,
     pub(super) title: Option<&'a str>,
     pub(super) annotations: Option<&'a Expr>,

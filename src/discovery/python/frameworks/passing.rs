@@ -43,9 +43,9 @@ impl<'a> Passing<'a> {
         (call.is_some() == passes.is_factory || passes.has_own_parameter()).then(|| passes.offer(module, call))
     }
 
-    /// Whether a call is in one of them.
+    /// Whether a call is what one of them gives its functions by.
     pub(super) fn has(&self, call: &ExprCall) -> bool {
-        self.known.values().any(|passes| passes.function.range.contains_range(call.range()))
+        self.known.values().any(|passes| call.range().contains_range(passes.by.range()))
     }
 }
 

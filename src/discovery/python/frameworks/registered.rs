@@ -233,7 +233,7 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
 }
 
 /// The function that a call makes a tool.
-fn given_to(call: &ExprCall) -> Option<&Expr> {
+pub(super) fn given_to(call: &ExprCall) -> Option<&Expr> {
     let named = FUNCTION.iter().find_map(|name| keyword(call, name));
     named.or(call.arguments.args.first())
 }

@@ -12,6 +12,7 @@ use crate::discovery::is_standard;
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
 use crate::discovery::python::syntax::Depth;
+use crate::pep723::is_well_known;
 
 /// Methods that serve or work, and return when that is over.
 const RUNS: [&str; 14] = [
@@ -277,10 +278,26 @@ fn makes_server(module: &Module<'_>, called: &Expr) -> bool {
         || full.is_some_and(|full| is_other(&full) || is_called_a_server(&full))
 }
 
-/// Whether a function is imported from neither Python, a framework nor what runs web applications.
+/// Whether a function is likely imported from another file of the project: from no package that is known, nor what runs applications.
 fn is_of_project(module: &Module<'_>, called: &Expr) -> bool {
-    const RUNNERS: [&str; 6] = ["uvicorn", "hypercorn", "granian", "trio", "uvloop", "gradio"];
-    let is_foreign = |top: &str| is_standard(top) || FRAMEWORKS.contains(&top) || RUNNERS.contains(&top);
+    const RUNNERS: [&str; 14] = [
+        "uvicorn",
+        "hypercorn",
+        "granian",
+        "gunicorn",
+        "waitress",
+        "werkzeug",
+        "cheroot",
+        "trio",
+        "uvloop",
+        "gradio",
+        "streamlit",
+        "flet",
+        "nicegui",
+        "panel",
+    ];
+    let is_foreign =
+        |top: &str| is_standard(top) || FRAMEWORKS.contains(&top) || RUNNERS.contains(&top) || is_well_known(top);
     module.outside_name(called).is_some_and(|full| !is_foreign(package(&full)))
 }
 

@@ -217,11 +217,14 @@ def _as_program(module):
     import ast
 
     def run():
-        with open(module.__file__, "rb") as file:
+        # What the tool file held when it was loaded.
+        source = state.source if module.__file__ == state.tool_file else None
+        with open(source or module.__file__, "rb") as file:
             tree = ast.parse(file.read())
         guards = [block for block in tree.body if isinstance(block, ast.If) and ast.unparse(block.test) == "__name__ == '__main__'"]
         if len(guards) == 1:
-            exec(compile(ast.Module(guards[0].body, []), module.__file__, "exec"), module.__dict__)
+            futures = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+            exec(compile(ast.Module([*futures, *guards[0].body], []), module.__file__, "exec"), module.__dict__)
 
     return run
 

@@ -14,7 +14,7 @@ _LEVEL = {"notice": "info", "critical": "error", "alert": "error", "emergency": 
 
 
 class _NotThere(hostler.HostlerError, AttributeError):
-    """So that `hasattr` and `getattr` with a default work. It is shown as what it is to the author."""
+    """So that `hasattr` and `getattr` with a default work. Tracebacks show it as AttributeError."""
 
     __module__, __qualname__ = "builtins", "AttributeError"
 
