@@ -115,7 +115,7 @@ fn any_of(root: &Map<String, Value>, error: &ValidationError<'_>, branches: &[Ve
     format!("`{}`: expected {}, got {got}{hint}", place(&here.to_string()), kinds.join(" or "))
 }
 
-/// Whether a mistake is that a member of the value is none of some exact values, as the tag of a class is.
+/// Whether a mistake is that a member of the value is not one of the exact values allowed, as for the tag of a class.
 fn is_tag(error: &ValidationError<'_>, inner: &ValidationError<'_>) -> bool {
     let inside = inner.instance_path().as_str().strip_prefix(error.instance_path().as_str());
     let is_member = inside.and_then(|rest| rest.strip_prefix('/')).is_some_and(|name| !name.contains('/'));

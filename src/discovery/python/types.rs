@@ -125,7 +125,10 @@ impl<'m, 'a> Hints<'m, 'a> {
             },
             _ => return None,
         };
-        around.body.iter().rev().filter_map(Stmt::as_class_def_stmt).find(|class| class.name.as_str() == name)
+        let mut classes = around.body.iter().rev().filter_map(Stmt::as_class_def_stmt);
+        let found = classes.find(|class| class.name.as_str() == name)?;
+        // The worker finds `Order.Status` by that name, with its ancestors in other files.
+        (hint.is_name_expr() || self.module.ancestry(found).is_complete).then_some(found)
     }
 
     /// The schema that a live type described for a name. A name without one is added to the open names.

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{hint, input, properties};
+use super::{file, hint, input, properties};
 
 #[test]
 fn enumerations_are_their_values() {
@@ -241,4 +241,11 @@ fn a_class_may_name_classes_within_itself() {
     );
     assert_eq!(values(&found["properties"]["top"]), json!(["top"]));
     assert_eq!(order["next"]["anyOf"][0], json!({"$ref": "#/$defs/Order"}));
+}
+
+#[test]
+fn a_class_within_another_that_extends_one_from_elsewhere_is_left_to_the_worker() {
+    let models = "from elsewhere import Base\nfrom pydantic import BaseModel\nclass Order(BaseModel):\n    class Line(Base, BaseModel):\n        sku: str\n";
+    let found = file(&format!("{models}def f(line: Order.Line): ...\n"));
+    assert!(format!("{:?}", found.open).contains("\"Order.Line\""), "{:?}", found.open);
 }

@@ -146,7 +146,7 @@ class Builder:
 
     @staticmethod
     def _of_structs(args):
-        """A union of nothing but tagged structs of msgspec, which tells them apart."""
+        """A union of nothing but tagged structs of msgspec, which finds the one that is meant."""
         if not all(map(_has_tag, args)):
             return None
         from . import structured

@@ -122,8 +122,8 @@ class Pydantic(ShimTest):
             with self.subTest(name):
                 self.assertEqual(worker.call(name)["result"], expected)
         self.assertIsNone(worker.call("maybe", {"none": True})["result"])
-        told = [note["params"]["fields"] for note in worker.notes if note["method"] == "dropped"]
-        self.assertEqual(told, [["Further.more"], ["Sub.secret"], ["Sub.secret"]])
+        dropped = [note["params"]["fields"] for note in worker.notes if note["method"] == "dropped"]
+        self.assertEqual(dropped, [["Further.more"], ["Sub.secret"], ["Sub.secret"]])
 
     def test_parts_that_only_pydantic_knows(self):
         worker = self.given("""
