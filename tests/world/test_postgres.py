@@ -37,7 +37,10 @@ class Postgres(Journal):
     def settings(self, text):
         config = self.folder / "config/hostler"
         config.mkdir(parents=True, exist_ok=True)
-        (config / "hostler.toml").write_text(f'[journal]\nstore = "{self.url}"\n{text}')
+        # In one step: a hostler that reads an empty file meanwhile would take the store of this machine.
+        written = config / f"{threading.get_ident()}.tmp"
+        written.write_text(f'[journal]\nstore = "{self.url}"\n{text}')
+        written.replace(config / "hostler.toml")
 
     def env(self, **variables):
         machine = "machine-" + variables.pop("machine", "a")
