@@ -49,6 +49,7 @@ fn as_json(tool: &Tool) -> Value {
         .map(|row| (row.key.to_owned(), json!({"value": row.value, "origin": row.origin.to_string()})))
         .collect();
     let function = tool.function();
+    let (status, problem) = tool.entry.shown();
     json!({
         "name": tool.name,
         "mcp_name": tool.mcp_name,
@@ -56,8 +57,8 @@ fn as_json(tool: &Tool) -> Value {
         "uri": tool.uri(),
         "pack": tool.entry.file.pack,
         "kind": tool.entry.kind_word(),
-        "status": tool.entry.status(),
-        "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown()),
+        "status": status,
+        "reason": problem,
         "description": tool.description(),
         "origin": tool.defined_in().display().to_string(),
         "overrides": tool.entry.file.overrides.iter().map(|path| path.display().to_string()).collect::<Value>(),
@@ -121,8 +122,8 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     for other in &file.overrides {
         text.extend(["overrides ", &other.display().to_string(), "\n"]);
     }
-    if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown()) {
-        text.extend([tool.entry.status(), ": ", &reason, "\n"]);
+    if let (status, Some(reason)) = tool.entry.shown() {
+        text.extend([status, ": ", &reason, "\n"]);
     }
     if let Some(description) = tool.description() {
         text.extend(["\n", description, "\n"]);

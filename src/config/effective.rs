@@ -1,6 +1,7 @@
 //! The settings in force for one tool. Default, header, `[tool]`, `[tool.NAME]`, `[tool."pack.function"]`, flag: the last wins.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::declared_policy::DeclaredPolicy;
+use super::environment::Environment;
 use super::launcher::Launcher;
 use super::load::Config;
-use super::needs::Needs;
+use super::needs::{Needs, PYTHON_PATH};
 use super::origin::{Origin, Setting};
 use super::sandbox::Sandbox;
 use super::task::TaskMode;
@@ -126,6 +128,16 @@ impl EffectiveTool {
     /// Whether the result of a program is the text that it prints.
     pub fn prints_text(&self) -> bool {
         self.output.as_ref().is_some_and(|output| output.value == OutputForm::Text)
+    }
+
+    /// The folders that its Python modules are also looked for in.
+    pub fn import_folders(&self, environment: &Environment) -> Vec<PathBuf> {
+        let is_passed = self.pass_env.value.iter().any(|name| name == PYTHON_PATH);
+        let passed = is_passed.then(|| environment.raw(PYTHON_PATH)).flatten();
+        let set = self.env.get(PYTHON_PATH).map(|path| OsStr::new(&path.value));
+        let mut folders = self.needs.folders(environment);
+        folders.extend(set.or(passed).into_iter().flat_map(std::env::split_paths));
+        folders
     }
 
     /// The settings that decide what its calls can reach, as one text: an approval is bound to it.

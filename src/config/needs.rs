@@ -24,6 +24,9 @@ pub struct Needs {
     pub args: Option<Setting<Vec<String>>>,
 }
 
+/// The variable that Python reads folders of modules from; the shim does it in its place.
+pub const PYTHON_PATH: &str = "PYTHONPATH";
+
 /// Folders for a variable that separates them by colons.
 fn folders(value: &DeValue<'_>) -> Result<Vec<PathBuf>, Diagnosis> {
     let folders = Vec::<PathBuf>::from_toml(value)?;

@@ -17,6 +17,7 @@ mod modules;
 mod needs;
 mod packages;
 mod programs;
+mod provided;
 mod python;
 mod reached;
 mod reader;
@@ -50,6 +51,7 @@ pub use imports::neighbours_of;
 pub use json_schema::JsonSchema;
 pub use packages::{above_own_package, is_neighbour, own_package};
 pub use programs::{Attached, Group, Program};
+pub use provided::{Provided, cannot_start, declared, nothing_provides, top};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 #[cfg(test)]
@@ -107,6 +109,9 @@ pub struct ToolFile {
     pub servers: Servers,
     /// The modules it imports, dotted and sorted.
     pub imports: Vec<String>,
+    /// Those that it imports as soon as it starts and without which it ends; none where it extends its path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports_at_start: Vec<String>,
     /// The names in its hints that only live types can resolve.
     pub open: OpenNames,
     /// The names in its hints and defaults that it imports, dotted. A neighbour may define them.

@@ -13,6 +13,7 @@ use super::store::Describe;
 use super::walls::walls_of;
 use crate::config::Environment;
 use crate::config::launcher::Launcher as LauncherKind;
+use crate::config::needs::PYTHON_PATH;
 use crate::config::sandbox::Sandbox;
 use crate::config::secrets::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
@@ -221,9 +222,6 @@ fn python_spec(entry: &FileEntry, environment: &Environment) -> PythonSpec {
         args: settings.needs.args.as_ref().map(|set| set.value.clone()).unwrap_or_default(),
     }
 }
-
-/// The variable that Python reads folders of modules from; the shim does it in its place.
-const PYTHON_PATH: &str = "PYTHONPATH";
 
 /// The folders of further modules, before those of a variable that the settings have.
 fn python_path(entry: &FileEntry, environment: &Environment) -> Option<String> {

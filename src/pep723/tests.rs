@@ -185,6 +185,7 @@ fn packages_and_their_modules() {
     ] {
         assert!(super::brings(name, module), "{name} provides {module}");
     }
+    assert!(super::brings("pydantic", "typing_extensions") && super::brings("mcp", "typing_extensions"));
     assert!(!super::brings("httpx", "requests") && !super::brings("requests-oauthlib", "requests"));
     assert_eq!(super::requirement::distribution_of("yaml"), Some("pyyaml"));
     assert_eq!(super::modules_of("requests"), ["requests"]);

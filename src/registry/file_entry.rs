@@ -12,7 +12,10 @@ use super::live::Stamps;
 use crate::config::sandbox::Sandbox;
 use crate::config::tool::Protocol;
 use crate::config::{Config, EffectiveTool};
-use crate::discovery::{Function, Kind, Status, ToolFile};
+use crate::discovery::{Function, Kind, Status, ToolFile, cannot_start};
+
+/// The status of a file that is offered and whose calls fail until something is declared.
+const CANNOT_START: &str = "cannot-start";
 
 /// A tool file with its settings.
 #[derive(Debug)]
@@ -94,6 +97,27 @@ impl FileEntry {
             (Status::SchemaUnknown { .. }, _) => "schema-unknown",
             (Status::Ready, Some(_)) => "stale",
             (Status::Ready, None) => "ready",
+        }
+    }
+
+    /// Why its workers end as soon as they start, where that is certain from reading it.
+    pub fn cannot_start(&self) -> Option<String> {
+        // The operator's own command may start it where there is more.
+        let is_hostlers = matches!(self.file.kind, Kind::Python | Kind::Internal)
+            && matches!((&self.file.status, &self.stale), (Status::Ready, None))
+            && self.settings.launcher.value.command().is_none();
+        let folders = || self.settings.import_folders(&self.config.environment);
+        is_hostlers.then(|| cannot_start(&self.file, folders())).flatten().map(|reason| reason.to_string())
+    }
+
+    /// Its status as people see it, and what is wrong with it.
+    pub fn shown(&self) -> (&'static str, Option<String>) {
+        match self.trouble().or_else(|| self.is_unknown()) {
+            None => match self.cannot_start() {
+                None => (self.status(), None),
+                stuck => (CANNOT_START, stuck),
+            },
+            trouble => (self.status(), trouble),
         }
     }
 

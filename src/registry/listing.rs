@@ -126,6 +126,7 @@ fn left_out_row(entry: &FileEntry, one: &LeftOut) -> Row {
 }
 
 fn file_row(entry: &FileEntry) -> Row {
+    let (status, problem) = entry.shown();
     Row {
         name: entry.file.pack.clone(),
         mcp_name: None,
@@ -133,8 +134,8 @@ fn file_row(entry: &FileEntry) -> Row {
         kind: entry.kind_word().to_owned(),
         role: RoleKind::Tool.word().to_owned(),
         uri: None,
-        status: entry.status().to_owned(),
-        problem: entry.trouble().or_else(|| entry.is_unknown()),
+        status: status.to_owned(),
+        problem,
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
         facts: Map::new(),

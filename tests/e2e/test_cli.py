@@ -201,6 +201,39 @@ class Lists(unittest.TestCase):
         self.assertEqual(by_name["broken.gone"]["status"], "broken")
         self.assertIn("line 5", by_name["broken.gone"]["reason"])
 
+    def test_a_file_that_certainly_fails_is_not_ready(self):
+        tools = scratch(self) / "tools"
+        body = "import requests\n\ndef get() -> str:\n    return requests.__name__\n"
+        write_tool(tools, "web", body, header="")
+
+        def status():
+            row, = json.loads(run("list", "--json", "--tools", tools).stdout)
+            shown = json.loads(run("show", "web.get", "--json", "--tools", tools).stdout)
+            self.assertEqual((shown["status"], shown["reason"]), (row["status"], row["reason"]))
+            return row["status"], row["reason"] or ""
+
+        said, reason = status()
+        self.assertEqual(said, "cannot-start")
+        self.assertIn('"requests"', reason)
+        called = json.loads(run("call", "web.get", "--json", "--tools", tools).stdout)
+        self.assertEqual(called["error"]["code"], "STARTUP_FAILED")
+        # A module that is there, by any way, is enough.
+        modules = tools.parent / "modules"
+        modules.mkdir()
+        (modules / "requests.py").write_text("")
+        config = tools.parent / "hostler.toml"
+        config.write_text(f'[tool.web]\npython_path = ["{modules}"]\n')
+        listed = json.loads(run("list", "--json", "--tools", tools, "--config", config).stdout)
+        self.assertEqual([row["status"] for row in listed], ["ready"])
+        called = run("call", "web.get", "--tools", tools, "--config", config)
+        self.assertEqual(called.stdout.strip(), "requests", called.stderr)
+        config.write_text('[tool.web]\npass_env = ["PYTHONPATH"]\n')
+        env = environment(PYTHONPATH=str(modules))
+        listed = json.loads(run("list", "--json", "--tools", tools, "--config", config, env=env).stdout)
+        self.assertEqual([row["status"] for row in listed], ["ready"])
+        called = run("call", "web.get", "--tools", tools, "--config", config, env=env)
+        self.assertEqual(called.stdout.strip(), "requests", called.stderr)
+
     def test_list_for_people(self):
         done = run("list", "--tools", EXAMPLES)
         self.assertEqual(done.returncode, 0)

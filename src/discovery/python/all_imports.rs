@@ -15,6 +15,22 @@ pub(super) fn all_imports(body: &[Stmt]) -> BTreeSet<String> {
     imports.0
 }
 
+/// The modules that a file imports as soon as it starts, and without which it ends, in the order of its lines: not within functions,
+/// under conditions, or where an error is caught.
+pub(super) fn imports_at_start(body: &[Stmt]) -> Vec<String> {
+    let mut found = Vec::new();
+    for statement in body {
+        match statement {
+            Stmt::Import(import) => found.extend(import.names.iter().map(|alias| alias.name.to_string())),
+            Stmt::ImportFrom(import) if import.level == 0 => {
+                found.extend(import.module.as_ref().map(ToString::to_string));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 struct Imports(BTreeSet<String>);
 
 impl<'a> StatementVisitor<'a> for Imports {

@@ -46,6 +46,7 @@ use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
+use self::all_imports::imports_at_start;
 use self::docstring::Docstring;
 use self::frameworks::{CLASS_RULE, frontmatter, low_level_tools, tools_for_others};
 use self::functions::describe;
@@ -258,6 +259,9 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.borrowed = module.take_borrowed();
     file.servers = module.servers;
     file.imports = module.imports.into_iter().collect();
+    // What adds folders or modules itself may find anything.
+    let adds_modules = ["sys.path", "addsitedir", "sys.modules"].iter().any(|word| source.contains(word));
+    file.imports_at_start = if adds_modules { Vec::new() } else { imports_at_start(parsed.suite()) };
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
@@ -338,6 +342,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         warnings: Vec::new(),
         servers: Servers::default(),
         imports: Vec::new(),
+        imports_at_start: Vec::new(),
         open: OpenNames::new(),
         borrowed: Vec::new(),
         helpers: Vec::new(),

@@ -15,6 +15,7 @@ mod several;
 mod made;
 mod offers;
 mod programs;
+mod provided;
 mod reached;
 mod results;
 mod roles;

@@ -1,0 +1,95 @@
+//! Which modules a Python file can import: those of Python, of its dependencies, and of the files beside it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{ToolFile, above_own_package, is_behind_the_scenes, is_neighbour, is_standard, own_package};
+use crate::config::origin::Diagnosis;
+use crate::pep723::{brings, package_of, requirement_for};
+
+/// What the modules of a file are looked for in.
+pub struct Provided<'f> {
+    declared: Vec<&'f str>,
+    folders: Vec<PathBuf>,
+    own_package: Option<String>,
+    of_own_package: BTreeSet<String>,
+}
+
+impl<'f> Provided<'f> {
+    /// For a file that also imports from these folders. `modules` is what it imports, dotted.
+    pub fn to<'m>(file: &'f ToolFile, mut folders: Vec<PathBuf>, modules: impl Iterator<Item = &'m str>) -> Self {
+        folders.push(file.path.parent().unwrap_or(Path::new(".")).to_owned());
+        let of_own_package = modules.filter(|module| above_own_package(&file.path, module).is_some());
+        Self {
+            declared: declared(file).collect(),
+            folders,
+            own_package: own_package(&file.path),
+            of_own_package: of_own_package.map(|module| top(module).to_owned()).collect(),
+        }
+    }
+
+    /// Whether a top-level module is known to be there.
+    pub fn has(&self, module: &str) -> bool {
+        is_standard(module)
+            || self.of_own_package.contains(module)
+            || is_behind_the_scenes(module)
+            || is_neighbour(self.own_package.as_deref(), &self.folders, module)
+            || self.declared.iter().any(|name| brings(name, module))
+    }
+}
+
+/// The packages that a file declares, or has declared for it.
+pub fn declared(file: &ToolFile) -> impl Iterator<Item = &str> {
+    file.header.iter().flat_map(|header| &header.dependencies).map(|text| package_of(text))
+}
+
+/// Why a file that also imports from these folders certainly fails as soon as a worker runs it: it declares no dependency, and imports
+/// what neither Python nor a file beside it has.
+pub fn cannot_start(file: &ToolFile, folders: Vec<PathBuf>) -> Option<Diagnosis> {
+    if declared(file).next().is_some() {
+        return None;
+    }
+    let modules = || file.imports_at_start.iter().map(String::as_str);
+    let provided = Provided::to(file, folders, modules());
+    let mut seen = BTreeSet::new();
+    let missing: Vec<&str> =
+        modules().map(top).filter(|module| !provided.has(module) && seen.insert(*module)).collect();
+    (!missing.is_empty()).then(|| nothing_provides(file, &missing, true))
+}
+
+/// What is wrong with a file without dependencies that imports these modules, and what to write.
+pub fn nothing_provides(file: &ToolFile, missing: &[&str], is_certain: bool) -> Diagnosis {
+    let packages: Vec<&str> = missing.iter().filter_map(|module| requirement_for(module, &file.imports)).collect();
+    let is_brought = |package: &&&str| {
+        packages.iter().any(|other| other != *package && brings(package_of(other), package_of(package)))
+    };
+    let mut listed: Vec<String> =
+        packages.iter().filter(|package| !is_brought(package)).map(|it| format!("\"{it}\"")).collect();
+    let unnamed = missing.iter().filter(|module| requirement_for(module, &file.imports).is_none());
+    let unnamed: Vec<String> = unnamed.map(|module| format!("`{module}`")).collect();
+    if !unnamed.is_empty() {
+        listed.push("…".to_owned());
+    }
+    let modules: Vec<String> = missing.iter().map(|module| format!("`{module}`")).collect();
+    let (verb, plural) =
+        (if is_certain { "provides" } else { "is known to provide" }, if modules.len() == 1 { "" } else { "s" });
+    let with = if unnamed.is_empty() {
+        String::new()
+    } else {
+        format!(", with the packages that provide {},", unnamed.join(", "))
+    };
+    let place = match &file.header {
+        None => format!("under [tool.{}] in hostler.toml, or in a header of the file", file.pack),
+        Some(header) => match &header.dependencies_from {
+            None => "in the header".to_owned(),
+            Some(place) => format!("({place})"),
+        },
+    };
+    let fix = format!("write `dependencies = [{}]`{with} {place}", listed.join(", "));
+    Diagnosis::new(format!("nothing {verb} the module{plural} {}", modules.join(", ")), fix)
+}
+
+/// The first part of a dotted name.
+pub fn top(module: &str) -> &str {
+    module.split('.').next().unwrap_or(module)
+}

@@ -1,0 +1,53 @@
+use super::super::{cannot_start, scan};
+use super::folders::folder;
+
+const EMPTY: &str = "# /// script\n# dependencies = []\n# ///\n";
+const DECLARED: &str = "# /// script\n# dependencies = [\"anything\"]\n# ///\n";
+
+/// What is said of the file `a.py` of this text, beside which there are a module, a package and a namespace.
+fn said(text: &str) -> Option<String> {
+    let text = format!("{text}\ndef f(): ...\n");
+    let folder = folder(&[
+        ("a.py", &text),
+        ("beside.py", "X = 1\n"),
+        ("package/__init__.py", ""),
+        ("space/part.py", ""),
+        ("further/far.py", ""),
+    ]);
+    let found = scan(&[folder.path().to_owned()]);
+    let file = found.files.iter().find(|file| file.path.ends_with("a.py")).expect("a tool file");
+    cannot_start(file, vec![folder.path().join("further")]).map(|reason| reason.to_string())
+}
+
+#[test]
+fn a_file_that_declares_nothing_cannot_import_a_package() {
+    for (text, words) in [
+        (
+            "import requests\n",
+            "nothing provides the module `requests`; write `dependencies = [\"requests\"]` under [tool.a] in",
+        ),
+        (&format!("{EMPTY}import json, yaml.nodes\n"), "`yaml`; write `dependencies = [\"pyyaml\"]` in the header"),
+        ("from bs4 import X\nfrom requests import get\n", "the modules `bs4`, `requests`; write"),
+        ("import no_such_package\n", "with the packages that provide `no_such_package`,"),
+    ] {
+        assert!(said(text).is_some_and(|said| said.contains(words)), "{text}: {:?}", said(text));
+    }
+}
+
+#[test]
+fn what_may_be_there_is_not_missed() {
+    for text in [
+        "import json, os.path\nfrom concurrent.futures import wait\n",
+        "import beside, package, space.part, far\n",
+        "import hostler\n",
+        "try:\n    import requests\nexcept ImportError:\n    requests = None\n",
+        "if True:\n    import requests\n",
+        "def g():\n    import requests\n",
+        "from . import beside\n",
+        "import sys\nsys.path.insert(0, '/x')\nimport requests\n",
+        "import site\nsite.addsitedir('/x')\nimport requests\n",
+        &format!("{DECLARED}import requests\n"),
+    ] {
+        assert_eq!(said(text), None, "{text}");
+    }
+}
