@@ -65,7 +65,11 @@ pub fn nothing_provides(file: &ToolFile, missing: &[&str], is_certain: bool) -> 
     };
     let mut listed: Vec<String> =
         packages.iter().filter(|package| !is_brought(package)).map(|it| format!("\"{it}\"")).collect();
-    let unnamed = missing.iter().filter(|module| requirement_for(module, &file.imports).is_none());
+    let is_named = |module: &&&str| {
+        requirement_for(module, &file.imports).is_some()
+            || packages.iter().any(|package| brings(package_of(package), module))
+    };
+    let unnamed = missing.iter().filter(|module| !is_named(module));
     let unnamed: Vec<String> = unnamed.map(|module| format!("`{module}`")).collect();
     if !unnamed.is_empty() {
         listed.push("…".to_owned());

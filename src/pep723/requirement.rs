@@ -102,6 +102,7 @@ const NEEDED_BY: &[(&str, &[&str])] = &[
     (
         "mcp",
         &[
+            "mcp_types",
             "pydantic",
             "pydantic_core",
             "pydantic_settings",
@@ -155,7 +156,7 @@ pub(super) fn distribution_of(module: &str) -> Option<&'static str> {
 /// What to declare for a top-level module that a file imports like this: the package, in a release that has all of these modules.
 pub fn requirement_for(module: &str, imports: &[String]) -> Option<&'static str> {
     let begins = |import: &String, with: &str| import == with || import.starts_with(&format!("{with}."));
-    let is_old = |import: &String| OLDER.iter().any(|old| begins(import, old));
+    let among = |modules: &[&str]| imports.iter().any(|import| modules.iter().any(|module| begins(import, module)));
     let of_namespace = || {
         let mut parts = PARTS.iter().filter(|(part, _)| part.split('.').next() == Some(module));
         parts.find(|(part, _)| imports.iter().any(|import| begins(import, part)))
@@ -165,7 +166,7 @@ pub fn requirement_for(module: &str, imports: &[String]) -> Option<&'static str>
     }
     match distribution_of(module) {
         Some(package) => Some(package),
-        None if module == "mcp" && imports.iter().any(is_old) => Some("mcp<2"),
+        None if module == "mcp" && among(OLDER) && !among(NEWER) => Some("mcp<2"),
         None => PACKAGES.iter().find(|(name, _)| *name == module).map(|(name, _)| *name),
     }
 }
@@ -184,6 +185,8 @@ const PARTS: &[(&str, &str)] = &[
 
 /// Modules that the second release of the SDK of MCP no longer has, or has with other names in them.
 const OLDER: &[&str] = &["mcp.server.fastmcp", "mcp.server.FastMCP", "mcp.server.Server", "mcp.server.lowlevel.Server"];
+/// Those that only the second one has.
+const NEWER: &[&str] = &["mcp_types", "mcp.server.mcpserver", "mcp.server.context", "mcp.server.ServerRequestContext"];
 
 /// The modules that a package provides, as far as is known.
 pub fn modules_of(package: &str) -> Vec<String> {

@@ -142,6 +142,13 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
             self.assertEqual([await session.value("low_level_given_add_note", text="a") for _ in range(2)], ["1 add-note", "2 add-note"])
             self.assertIn("it failed", (await session.call("low_level_given_fail")).text)
 
+    async def test_sdk_2_low_level_made_by_functions(self):
+        await self.served("low_level_nested", "mcp==2.3.0", names=("keep_note", "count"), keep_note=({"text": "a"}, "keep-note: a"))
+        async with self.connected() as session:
+            said = [await session.value("low_level_nested_keep_note", text=text) for text in "ab"]
+            self.assertEqual(said, ["keep-note: a", "keep-note: a, b"])
+            self.assertEqual([await session.value("low_level_nested_count") for _ in range(2)], ["2", "4"])
+
     async def test_sdk_low_level(self):
         await self.served("low_level", "mcp==1.30.0", names=("add_note", "remove_note", "find"),
                           add_note=({"text": "a b", "size": "a"}, "1 a"), find=({"words": ["a"]}, "a b"))

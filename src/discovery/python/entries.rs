@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 
-use super::frameworks::runs_a_server;
+use super::frameworks::{is_server_class, last_name, package, runs_a_server};
 use super::handed::Handed;
 use super::module::{Module, name_of};
+use super::names::Named;
 use super::syntax::Depth;
 use crate::discovery::is_standard;
 
@@ -41,7 +42,10 @@ impl<'m, 'a> Entries<'m, 'a> {
             || is_of_lambda(function)
             || is_hook(self.module, function)
             || self.uses_argparse && (self.takes_namespace(function) || MakesParser::is_in(self.module, function))
-            || self.uses_packages && (takes_request(self.module, function) || runs_a_server(self.module, &[], function))
+            || self.uses_packages
+                && (takes_request(self.module, function)
+                    || returns_a_server(self.module, function)
+                    || runs_a_server(self.module, &[], function))
     }
 
     /// `def search(args: argparse.Namespace)`, `def search(args)`
@@ -93,6 +97,34 @@ fn takes_request(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     let only = parameters.next().filter(|_| parameters.next().is_none());
     let full = only.and_then(|parameter| module.outside_name(parameter.annotation()?)).unwrap_or_default();
     full.split_once('.').is_some_and(|(package, rest)| REQUESTS.contains(&package) && rest.ends_with("Request"))
+}
+
+/// `def build() -> FastMCP`, `def build() -> Starlette`
+fn returns_a_server(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    const APPLICATIONS: [&str; 9] = [
+        "aiohttp.Application",
+        "fastapi.FastAPI",
+        "flask.Flask",
+        "litestar.Litestar",
+        "mcp.Server",
+        "quart.Quart",
+        "sanic.Sanic",
+        "starlette.Starlette",
+        "tornado.Application",
+    ];
+    let Some(hint) = function.returns.as_deref() else { return false };
+    let class = hint.as_subscript_expr().map_or(hint, |it| &it.value);
+    let named = match class.as_string_literal_expr() {
+        Some(text) => {
+            let mut parts = text.value.to_str().split('.');
+            let first = parts.next().unwrap_or_default();
+            module.bound(first, &parts.collect::<Vec<_>>())
+        }
+        None => module.resolve(class),
+    };
+    let Named::Outside(full) = named else { return false };
+    let short = format!("{}.{}", package(&full), last_name(&full));
+    is_server_class(&full) || APPLICATIONS.contains(&short.as_str())
 }
 
 /// Whether a function makes the parser of the file's command line.

@@ -104,7 +104,10 @@ impl<'a> Search<'_, 'a> {
             let is_hook = || ["callback", "callbacks", "guardrails"].iter().any(|end| name.ends_with(end));
             let is_of_agent = is_agent && (INSTRUCTIONS.contains(&name) || is_hook());
             let serves = is_of_web || ["fastmcp", "mcp"].contains(&package(&full));
-            if is_of_agent || is_route && HANDLERS.contains(&name) || serves && name == "lifespan" {
+            // `Client(server, sampling_callback=answer)`
+            let is_of_client = serves && ["_callback", "_handler"].iter().any(|end| name.ends_with(end));
+            let is_lifespan = serves && name == "lifespan";
+            if is_of_agent || is_of_client || is_lifespan || is_route && HANDLERS.contains(&name) {
                 let values = keyword.value.as_list_expr().map_or(std::slice::from_ref(&keyword.value), |it| &it.elts);
                 for value in values {
                     self.add(value);

@@ -58,5 +58,6 @@ fn leads_to_main(expression: &Expr) -> bool {
         let Some(first) = call.arguments.args.first() else { return false };
         at = first;
     }
-    false
+    // `run(main)`
+    name_of(at) == Some("main")
 }

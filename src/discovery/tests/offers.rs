@@ -33,6 +33,8 @@ fn what_a_file_hands_to_something_else_is_no_tool() {
         "from google.adk.agents import Agent\na = Agent(model='m', name='a', tools=[ask], before_agent_callback=hook)\n",
         "from agents import Agent\na = Agent('a', instructions=hook, output_guardrails=[hook])\n",
         "from langgraph.graph import StateGraph\ng = StateGraph(dict)\ng.add_node('x', hook)\n",
+        "from mcp import ClientSession\ndef _open(r, w):\n    return ClientSession(r, w, sampling_callback=hook)\n",
+        "from fastmcp import Client\nclient = Client('x', log_handler=hook)\n",
     ] {
         let found = file(&format!("{handed}def hook(ctx): ...\ndef ask(text: str): ...\n"));
         assert_eq!(names(&found), ["ask"], "{handed}");

@@ -28,6 +28,8 @@ fn a_file_that_declares_nothing_cannot_import_a_package() {
         ),
         (&format!("{EMPTY}import json, yaml.nodes\n"), "`yaml`; write `dependencies = [\"pyyaml\"]` in the header"),
         ("from bs4 import X\nfrom requests import get\n", "the modules `bs4`, `requests`; write"),
+        ("from mcp.server import Server\nimport mcp_types\n", "write `dependencies = [\"mcp\"]` under"),
+        ("from mcp.server import Server\n", "write `dependencies = [\"mcp<2\"]` under"),
         ("import no_such_package\n", "with the packages that provide `no_such_package`,"),
     ] {
         assert!(said(text).is_some_and(|said| said.contains(words)), "{text}: {:?}", said(text));

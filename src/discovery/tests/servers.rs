@@ -130,6 +130,45 @@ fn a_low_level_server_has_the_tools_of_its_helpers() {
 }
 
 #[test]
+fn functions_give_a_low_level_server_functions_and_methods_of_their_own() {
+    let imports = "from mcp.server import Server\nfrom mcp_types import ListToolsResult, Tool\n";
+    let listed = "return ListToolsResult(tools=[Tool(name='a-b', input_schema={'properties': {'q': {}}})])";
+    let nested = format!(
+        "{imports}def build() -> Server:\n    async def lists(ctx, params):\n        {listed}\n    async def calls(ctx, params): ...\n    \
+         return Server[int]('x', on_list_tools=lists, on_call_tool=calls)\nif __name__ == '__main__':\n    run(build)\n"
+    );
+    let methods = format!(
+        "{imports}class Shop:\n    def __init__(self):\n        self.it = Server('x', on_list_tools=self.lists, on_call_tool=self.calls)\n    \
+         async def lists(self, ctx, params):\n        {listed}\n    async def calls(self, ctx, params): ...\n"
+    );
+    for (text, symbol) in [(nested, "made:build:6:calls:a-b"), (methods, "made:Shop.__init__:8:.calls:a-b")] {
+        let found = file(&text);
+        assert_eq!(names(&found), ["a_b"], "{text}\n{:?}", found.warnings);
+        assert_eq!(found.functions[0].symbol(), symbol);
+        assert!(found.warnings.is_empty() && !found.servers.listing.has_handlers, "it is for the second version");
+    }
+}
+
+#[test]
+fn functions_that_return_a_server_or_a_web_application_are_no_tools() {
+    for (import, result) in [
+        ("from mcp.server import Server", "Server[int]"),
+        ("from mcp.server.mcpserver import MCPServer", "MCPServer"),
+        ("from starlette.applications import Starlette", "Starlette"),
+        ("import fastapi", "fastapi.FastAPI"),
+        ("from fastapi import FastAPI", "'FastAPI'"),
+    ] {
+        let found = file(&format!("{import}\ndef build() -> {result}: ...\ndef search(q: str) -> str: ...\n"));
+        assert_eq!(names(&found), ["search"], "{import}");
+    }
+    let found = file("class Server: ...\nimport jira\ndef build() -> Server: ...\ndef find() -> jira.Server: ...\n");
+    assert_eq!(names(&found), ["build", "find"]);
+    let found =
+        file("import x\ndef main() -> None: ...\ndef f(): ...\nif __name__ == '__main__':\n    x.run_client(main)\n");
+    assert_eq!(names(&found), ["f"]);
+}
+
+#[test]
 fn a_low_level_server_may_be_given_its_handlers() {
     let handlers = "from mcp.server import Server\nfrom mcp_types import ListToolsResult, Tool\nasync def listed(ctx, params):\n    \
                     return ListToolsResult(tools=[Tool(name='a-b', input_schema={'properties': {'q': {}}})])\n\

@@ -5,7 +5,7 @@ use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Decorator, Expr, Stmt, StmtClassDef, StmtFunctionDef};
 
 use super::bound::{Bound, bound_methods};
-use super::low_level::Handlers;
+use super::low_level::{Handlers, handlers_within, imports_mcp};
 use super::obstacles::{ARGUMENTS, MORE, MOVE, OF_CLASS, Obstacle, Uses, obstacle};
 use super::{MAKERS, NAME, Offer, is_maker, keyword, offer_of_decorator, read_offer};
 use crate::discovery::python::module::{Module, name_of};
@@ -79,8 +79,7 @@ impl<'a> Maker<'a> {
         let methods =
             self.methods.iter().filter(|_| is_there).filter(|method| !(self.waits && method.has_computed_name));
         let methods = methods.map(|method| {
-            let line = module.lines.at(method.function.range.start().to_usize());
-            let symbol = format!("{MADE}{}:{line}:.{}", self.name(), method.function.name);
+            let symbol = self.symbol_of_method(module, method.function);
             let (function, offer) = (method.function, method.offer);
             Made { symbol, function, offer, is_bound: true, is_of_server: method.is_of_server }
         });
@@ -92,6 +91,12 @@ impl<'a> Maker<'a> {
         let line = module.lines.at(function.range.start().to_usize());
         format!("{MADE}{}:{line}:{}", self.name(), function.name)
     }
+
+    /// The same of a method of its class.
+    pub(super) fn symbol_of_method(&self, module: &Module<'a>, method: &StmtFunctionDef) -> String {
+        let line = module.lines.at(method.range.start().to_usize());
+        format!("{MADE}{}:{line}:.{}", self.name(), method.name)
+    }
 }
 
 /// The outermost functions of a file that make tools, in the order of their lines.
@@ -100,12 +105,14 @@ pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<
     search.visit_body(body);
     let mut found = search.found;
     for (class, function, method) in bound_methods(module, body) {
-        let place = found.iter().position(|maker| std::ptr::eq(maker.function, function));
-        if place.is_none() {
-            found.push(Maker::new(function, Some(class)));
+        maker_of(&mut found, function, Some(class)).methods.push(method);
+    }
+    if imports_mcp(module) {
+        for (class, function) in functions_and_methods(body) {
+            if let Some(handlers) = handlers_within(module, function, class) {
+                maker_of(&mut found, function, class).handlers = handlers;
+            }
         }
-        let last = found.len() - 1;
-        found[place.unwrap_or(last)].methods.push(method);
     }
     found.sort_by_key(|maker| maker.function.range.start());
     if found.is_empty() {
@@ -117,6 +124,28 @@ pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<
         maker.waits = maker.obstacle.is_some_and(|obstacle| [ARGUMENTS, MORE, OF_CLASS].contains(&obstacle));
     }
     found
+}
+
+/// The maker that a function is, which it becomes if it is none yet.
+fn maker_of<'f, 'a>(
+    found: &'f mut Vec<Maker<'a>>,
+    function: &'a StmtFunctionDef,
+    class: Option<&'a StmtClassDef>,
+) -> &'f mut Maker<'a> {
+    let place = found.iter().position(|maker| std::ptr::eq(maker.function, function)).unwrap_or(found.len());
+    if place == found.len() {
+        found.push(Maker::new(function, class));
+    }
+    &mut found[place]
+}
+
+/// The functions of the top level, and the methods of its classes with these.
+fn functions_and_methods(body: &[Stmt]) -> impl Iterator<Item = (Option<&StmtClassDef>, &StmtFunctionDef)> {
+    body.iter().flat_map(|statement| {
+        let class = statement.as_class_def_stmt();
+        let inside = class.map_or(std::slice::from_ref(statement), |class| &class.body);
+        inside.iter().filter_map(move |one| Some((class, one.as_function_def_stmt()?)))
+    })
 }
 
 struct Search<'m, 'a> {

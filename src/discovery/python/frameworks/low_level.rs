@@ -1,7 +1,8 @@
 //! Servers of the MCP SDK's low level: one function lists all tools with their schemas, and another one is called for each of them.
 
+use ruff_python_ast::statement_visitor::{self, StatementVisitor};
 use ruff_python_ast::visitor::{Visitor, walk_expr};
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 use serde_json::{Map, Value};
 
 use super::{Maker, annotations, function_named, has_server_decorator, last_name, package, tool_name};
@@ -9,7 +10,7 @@ use crate::config::origin::Setting;
 use crate::config::tool::ToolLayer;
 use crate::discovery::python::known_types::Side;
 use crate::discovery::python::literals::{keyword, literal};
-use crate::discovery::python::module::Module;
+use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
 use crate::discovery::python::schema::{Schema, of_type};
 use crate::discovery::python::syntax::Depth;
@@ -20,14 +21,19 @@ use crate::words::first_paragraph;
 
 /// The class of these servers.
 pub(super) const SERVER: &[&str] = &["Server"];
+/// What a server is given its handlers by.
+const LIST: &str = "on_list_tools";
+const CALL: &str = "on_call_tool";
 /// Schemas that nest deeper are left open.
 const DEEPEST: usize = 32;
 
-/// The functions of a low-level server that are marked by decorators.
+/// The functions of a low-level server that are marked by decorators, or that it is given.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::discovery::python) struct Handlers<'a> {
     pub list: Option<&'a StmtFunctionDef>,
     pub call: Option<&'a StmtFunctionDef>,
+    /// Whether it is given them, as in the SDK's second version.
+    pub are_given: bool,
 }
 
 /// A low-level server, and what the worker knows its `@server.call_tool()` by.
@@ -48,7 +54,9 @@ impl<'a> LowLevel<'a> {
         let class = |maker: &Maker<'a>| maker.class.map(|class| class.range.start());
         let mut of_class = module.offers.makers.iter().filter(|it| it.class.is_some() && class(it) == class(maker));
         let list = maker.handlers.list.or_else(|| of_class.find_map(|it| it.handlers.list))?;
-        let (symbol, around) = (maker.symbol_of(module, call), Some(maker.function));
+        let is_method = !maker.function.range.contains_range(call.range);
+        let symbol = if is_method { maker.symbol_of_method(module, call) } else { maker.symbol_of(module, call) };
+        let around = Some(maker.function);
         Some(Self { list, symbol, around, waits: maker.waits })
     }
 
@@ -89,7 +97,8 @@ impl<'a> LowLevel<'a> {
 
 /// Whether a file makes a low-level server.
 pub(super) fn has_handlers(module: &Module<'_>) -> bool {
-    LowLevel::of_file(module).is_some() || module.offers.makers.iter().any(|it| it.handlers.list.is_some())
+    let is_marked = |handlers: Handlers<'_>| handlers.list.is_some() && !handlers.are_given;
+    LowLevel::of_file(module).is_some() || module.offers.makers.iter().any(|it| is_marked(it.handlers))
 }
 
 /// The functions of the file that a `Server(…)` is given to list and to call tools.
@@ -100,17 +109,64 @@ pub(super) fn given_handlers<'a>(
     if !imports_mcp(module) {
         return None;
     }
-    let is_server = |call: &ExprCall| {
-        module
-            .outside_name(&call.func)
-            .is_some_and(|full| SERVER.contains(&last_name(&full)) && package(&full) == "mcp")
-    };
     let handler = |call: &'a ExprCall, word| function_named(module, keyword(call, word)?);
-    let servers = Calls::within(body, is_server);
-    servers.into_iter().find_map(|call| Some((handler(call, "on_list_tools")?, handler(call, "on_call_tool")?)))
+    let servers = Calls::within(body, |call| is_server(module, call));
+    servers.into_iter().find_map(|call| Some((handler(call, LIST)?, handler(call, CALL)?)))
 }
 
-fn imports_mcp(module: &Module<'_>) -> bool {
+/// The handlers that a function gives a `Server(…)`: functions within it, or methods of its class.
+pub(super) fn handlers_within<'a>(
+    module: &Module<'a>,
+    around: &'a StmtFunctionDef,
+    class: Option<&'a StmtClassDef>,
+) -> Option<Handlers<'a>> {
+    let own = |value: &Expr| match value {
+        Expr::Name(name) => Local::named(&name.id, &around.body),
+        Expr::Attribute(method) if name_of(&method.value) == Some("self") => {
+            let mut methods = class?.body.iter().filter_map(Stmt::as_function_def_stmt);
+            methods.find(|function| function.name.as_str() == method.attr.as_str())
+        }
+        _ => None,
+    };
+    let servers = Calls::within(&around.body, |call| is_server(module, call));
+    let (list, call) =
+        servers.into_iter().find_map(|call| Some((own(keyword(call, LIST)?)?, own(keyword(call, CALL)?)?)))?;
+    Some(Handlers { list: Some(list), call: Some(call), are_given: true })
+}
+
+/// A function of some name within another one.
+struct Local<'n, 'a> {
+    name: &'n str,
+    found: Option<&'a StmtFunctionDef>,
+}
+
+impl<'n, 'a> Local<'n, 'a> {
+    fn named(name: &'n str, body: &'a [Stmt]) -> Option<&'a StmtFunctionDef> {
+        let mut search = Self { name, found: None };
+        search.visit_body(body);
+        search.found
+    }
+}
+
+impl<'a> StatementVisitor<'a> for Local<'_, 'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::FunctionDef(function) if function.name.as_str() == self.name => self.found = Some(function),
+            // Their own functions are not seen here.
+            Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
+            _ => statement_visitor::walk_stmt(self, statement),
+        }
+    }
+}
+
+/// `Server(…)`, `Server[State](…)` of the SDK.
+fn is_server(module: &Module<'_>, call: &ExprCall) -> bool {
+    let class = call.func.as_subscript_expr().map_or(&*call.func, |it| &*it.value);
+    let full = module.outside_name(class);
+    full.is_some_and(|full| SERVER.contains(&last_name(&full)) && package(&full) == "mcp")
+}
+
+pub(super) fn imports_mcp(module: &Module<'_>) -> bool {
     module.imports.iter().any(|import| matches!(package(import), "mcp" | "mcp_types"))
 }
 

@@ -185,7 +185,7 @@ impl<'a> Offers<'a> {
 }
 
 /// Whether a class makes servers of MCP, by its full name. Others than the SDK have a decorator that is called `MCPServer`.
-fn is_server_class(full: &str) -> bool {
+pub(super) fn is_server_class(full: &str) -> bool {
     let is_foreign = || FRAMEWORKS.contains(&package(full)) && !["fastmcp", "mcp"].contains(&package(full));
     SERVERS.contains(&last_name(full)) && !is_foreign()
 }
@@ -308,7 +308,7 @@ fn word_of(module: &Module<'_>, expression: &Expr) -> Option<String> {
 }
 
 /// `tool` of `langchain_core.tools.tool`
-fn last_name(full: &str) -> &str {
+pub(super) fn last_name(full: &str) -> &str {
     full.rsplit('.').next().unwrap_or_default()
 }
 

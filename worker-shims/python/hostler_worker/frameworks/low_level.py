@@ -14,7 +14,7 @@ def named(module, symbol):
     kind, handler, name = symbol.split(":", 2)
     handler = module.__dict__[handler]
     if kind == "on_call_tool":
-        return Function(symbol, _requested(handler, name, module))
+        return Function(symbol, requested(handler, name, module))
     begin = lifespan_of(module)
 
     return Function(symbol, current_for(handled(handler, name, begin), current_of(module)))
@@ -30,7 +30,14 @@ def handled(handler, name, begin):
     return call
 
 
-def _requested(handler, name, module):
+def are_given():
+    """Whether servers are given their handlers: in the SDK's second version they have no decorators."""
+    server = getattr(sys.modules.get("mcp.server.lowlevel.server"), "Server", None)
+    return server is not None and not hasattr(server, "call_tool")
+
+
+def requested(handler, name, module):
+    """What calls a handler for one tool with a context and the parameters of a request."""
     from .mcp import context_of
 
     context = context_of(None, module)
