@@ -90,7 +90,7 @@ fn unserved_rows(entry: &FileEntry) -> Vec<Row> {
     let is_empty = entry.file.functions.is_empty() && entry.file.left_out.is_empty() && entry.broken().is_none();
     let warnings = entry.file.warnings.iter();
     // A server of several files has many of them, which `check` names.
-    let first_maker = warnings.clone().find(|one| one.rule == "inner-tools");
+    let first_maker = warnings.clone().find(|one| ["inner-tools", "low-level-server"].contains(&&*one.rule));
     let is_first = |one: &Warning| first_maker.is_some_and(|first| std::ptr::eq(first, one));
     let shown = warnings.filter(|one| one.rule == "class" || is_empty && (one.rule == "no-tools" || is_first(one)));
     let place = |one: &Warning| if one.line == 0 { String::new() } else { format!("line {}: ", one.line) };

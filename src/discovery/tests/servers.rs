@@ -130,6 +130,37 @@ fn a_low_level_server_has_the_tools_of_its_helpers() {
 }
 
 #[test]
+fn what_classes_give_their_instances_is_read_in_what_a_low_level_server_lists() {
+    let server = "from mcp.server import Server\nfrom mcp.types import Tool\nserver = Server('x')\n@server.list_tools()\n\
+                  async def listed(): return [one.tool() for one in HANDLERS]\n@server.call_tool()\nasync def called(name, arguments): ...\n";
+    let method =
+        "    def tool(self):\n        return Tool(name=self.name, description=self.text, inputSchema=self.schema)\n";
+    let base = "SEARCH = 'a-b'\nclass Base:\n    text = 'of base'\n    schema = {'properties': {'q': {}}}\n    \
+                def __init__(self, name: str, text='default'):\n        self.name = name\n";
+    for class in [
+        "class Find:\n    name = SEARCH\n    text: str = 'x'\n    schema = {'properties': {'q': {}}}\n",
+        "class Find(Base):\n    def __init__(self):\n        super().__init__(SEARCH)\n",
+        "class Find(Base):\n    def __init__(self):\n        super().__init__(text='x', name='a-b')\n",
+        "class Mid(Base):\n    pass\nclass Find(Mid):\n    def __init__(self):\n        super().__init__('a-b')\n",
+        "class Find(Base):\n    def __init__(self):\n        super().__init__('c')\n        self.name = SEARCH\n",
+    ] {
+        let found = file(&format!("{server}{base}{class}{method}"));
+        assert_eq!(names(&found), ["a_b"], "{class}\n{:?}", found.warnings);
+        assert!(found.functions[0].input_schema.read()["properties"].get("q").is_some(), "{class}");
+    }
+    for class in [
+        "class Find(Base):\n    def __init__(self, name):\n        super().__init__(name)\n",
+        "class Find(Base):\n    def __init__(self):\n        super().__init__(f'{SEARCH}x')\n",
+        "class Find(Find):\n    pass\n",
+        "class Find:\n    def __init__(self, name):\n        self.name = name\n",
+    ] {
+        let found = file(&format!("{server}{base}{class}{method}"));
+        assert_eq!(names(&found), [""; 0], "{class}");
+        assert_eq!(found.warnings.iter().map(|it| &*it.rule).collect::<Vec<_>>(), ["low-level-server"]);
+    }
+}
+
+#[test]
 fn functions_give_a_low_level_server_functions_and_methods_of_their_own() {
     let imports = "from mcp.server import Server\nfrom mcp_types import ListToolsResult, Tool\n";
     let listed = "return ListToolsResult(tools=[Tool(name='a-b', input_schema={'properties': {'q': {}}})])";

@@ -5,6 +5,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 use serde_json::{Map, Value};
 
+use super::of_instance::of_instance;
 use super::{Maker, annotations, function_named, has_server_decorator, last_name, package, tool_name};
 use crate::config::origin::Setting;
 use crate::config::tool::ToolLayer;
@@ -239,12 +240,13 @@ fn is_tool(module: &Module<'_>, call: &ExprCall) -> bool {
 
 /// `handler` is what the worker knows the function by that is called for it.
 fn tool<'a>(module: &Module<'a>, handler: &str, call: &'a ExprCall) -> Option<Function> {
-    let text = |key| keyword(call, key).and_then(|value| text(module, value));
+    let written = |key| keyword(call, key).map(|value| of_instance(module, call, value).unwrap_or(value));
+    let text = |key| written(key).and_then(|value| text(module, value));
     // What comes before this character is the way to a function.
     let name = text("name").filter(|name| !name.contains('>'))?;
     let description = text("description");
-    let schema = ["inputSchema", "input_schema"].into_iter().find_map(|key| keyword(call, key));
-    let hints = keyword(call, "annotations").map(|written| annotations(module, written));
+    let schema = ["inputSchema", "input_schema"].into_iter().find_map(written);
+    let hints = written("annotations").map(|written| annotations(module, written));
     let (mut hints, effects) = hints.unwrap_or_default();
     hints.title = text("title").or(hints.title);
     let declared = effects

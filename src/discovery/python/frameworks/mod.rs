@@ -15,6 +15,7 @@ mod inner;
 mod local;
 mod low_level;
 mod obstacles;
+mod of_instance;
 mod offer;
 mod passing;
 mod registered;
