@@ -81,19 +81,25 @@ class Refined(unittest.TestCase):
         self.assertEqual(wire.process.wait(PATIENCE), 0)
 
     def test_models_with_arguments_for_their_parameters(self):
-        text = ("from typing import Generic, TypeVar\nfrom pydantic import BaseModel\nT = TypeVar('T')\n"
+        text = ("from http import HTTPStatus\nfrom typing import Generic, TypeVar\nfrom pydantic import BaseModel\nT = TypeVar('T')\n"
                 "class Page(BaseModel, Generic[T]):\n    items: list[T]\n    next: 'Page[T] | None' = None\n"
-                "def count(page: Page[int]) -> int:\n    return len(page.items)\n")
+                "def count(page: Page[HTTPStatus], numbers: Page[int]) -> int:\n    return len(page.items)\n")
         write_tool(self.tools, "pages", text, '# /// script\n# dependencies = ["pydantic>=2"]\n# ///\n')
         with Wire(self.tools, env=self.env) as wire:
             wire.open()
             before, _ = shown(self.listed(wire, 1), "pages_count")
-            self.assertEqual(before["$defs"]["Page"]["properties"]["items"], {"type": "array"})
-            self.assertEqual(wire.value(2, "pages_count", page={"items": [1, 2]}), 2)
+
+            def items(listed, name):
+                page = listed["$defs"][listed["properties"][name]["$ref"].rpartition("/")[2]]
+                return page["properties"]["items"]
+
+            self.assertEqual(items(before, "numbers"), {"type": "array", "items": {"type": "integer"}})
+            self.assertEqual(items(before, "page"), {"type": "array"})
+            self.assertEqual(wire.value(2, "pages_count", page={"items": [404, 200]}, numbers={"items": []}), 2)
             wire.until(CHANGED)
             after, _ = shown(self.listed(wire, 3), "pages_count")
-            page = after["$defs"][after["properties"]["page"]["$ref"].rpartition("/")[2]]
-            self.assertEqual(page["properties"]["items"], {"type": "array", "items": {"type": "integer"}})
+            self.assertEqual(items(after, "page"), {"type": "array", "items": {"$ref": "#/$defs/HTTPStatus"}})
+            self.assertIn(404, after["$defs"]["HTTPStatus"]["enum"])
 
     def test_the_list_changes_once_and_the_next_start_remembers_it(self):
         with Wire(self.tools, env=self.env) as wire:

@@ -43,6 +43,8 @@ def conforms(value, hint, depth=0):
 
 
 def _generic(value, origin, args, depth):
+    if getattr(origin, "__parameters__", ()) and origin.__module__ not in ("typing", "collections.abc"):
+        return _instance(value, origin, depth, dict(zip(origin.__parameters__, args)))
     if not isinstance(value, CONTAINERS.get(origin, origin)):
         return origin is collections.abc.Callable or False
     if origin is tuple:
@@ -72,10 +74,19 @@ def _is_unpack(hint):
     return typing.get_origin(hint) in (typing_extensions.Unpack, typing.Unpack)
 
 
-def _instance(value, cls, depth):
+def _with(hint, arguments):
+    """A hint with arguments for type parameters."""
+    if isinstance(hint, typing.TypeVar):
+        return arguments.get(hint, hint)
+    parameters = getattr(hint, "__parameters__", ())
+    return hint[tuple(arguments.get(one, one) for one in parameters)] if parameters and not isinstance(hint, type) else hint
+
+
+def _instance(value, cls, depth, arguments={}):
     if typing_extensions.is_typeddict(cls):
         hints = typing_extensions.get_type_hints(cls, include_extras=True)
-        return type(value) is dict and all(conforms(value[name], hint, depth + 1) for name, hint in hints.items() if name in value)
+        return type(value) is dict and all(
+            conforms(value[name], _with(hint, arguments), depth + 1) for name, hint in hints.items() if name in value)
     if cls in (int, float, bool, str, type(None)):
         return type(value) is cls
     if getattr(cls, "_is_protocol", False):
@@ -85,7 +96,7 @@ def _instance(value, cls, depth):
     if dataclasses.is_dataclass(cls) or hasattr(cls, "_fields"):
         hints = typing_extensions.get_type_hints(cls, include_extras=True)
         names = cls._fields if hasattr(cls, "_fields") else [field.name for field in dataclasses.fields(cls)]
-        return all(conforms(getattr(value, name), hints[name], depth + 1) for name in names)
+        return all(conforms(getattr(value, name), _with(hints[name], arguments), depth + 1) for name in names)
     if hasattr(cls, "model_fields") and not isinstance(value, enum.Enum):
         return all(conforms(getattr(value, name), field.annotation, depth + 1) for name, field in cls.model_fields.items())
     return True

@@ -59,7 +59,7 @@ impl Ancestry<'_> {
 }
 
 /// The longest chain of base classes, which ends a cycle.
-const LONGEST_ANCESTRY: usize = 16;
+pub(super) const LONGEST_ANCESTRY: usize = 16;
 
 /// Bases that do not affect the JSON form.
 const FORMLESS: [&str; 6] = [
@@ -270,6 +270,8 @@ impl<'a> Hints<'_, 'a> {
     pub(super) fn definition_of(&mut self, class: &'a StmtClassDef) -> Schema {
         self.described = Some(class);
         let ancestry = self.module.ancestry(class);
+        let own = std::mem::take(&mut self.parameters);
+        self.parameters_by_class = self.parameters_of_bases(class, Rc::clone(&own));
         let mut built = match ancestry.kind {
             ClassKind::Other => Schema::new(),
             // It may be an array.
@@ -284,7 +286,10 @@ impl<'a> Hints<'_, 'a> {
                     {
                         Schema::new()
                     }
-                    Some(root) => self.root(root),
+                    Some(root) => {
+                        self.parameters = own;
+                        self.root(root)
+                    }
                     None => self.object(&ancestry),
                 }
             }
@@ -303,6 +308,9 @@ impl<'a> Hints<'_, 'a> {
         let leads_on = schema.contains_key("$ref") || branches.is_some_and(|all| all.iter().any(is_pointer));
         let is_endless = |reference: &Reference<'a>| match reference.target {
             Target::Class(class) => self.module.ancestry(class).root.is_some(),
+            Target::Bound(number) => {
+                self.module.bound_class(number).is_none_or(|bound| self.module.ancestry(bound.class).root.is_some())
+            }
             Target::Alias(..) | Target::Live(_) => true,
         };
         if leads_on && self.references.iter().any(is_endless) { Schema::new() } else { schema }
@@ -352,8 +360,10 @@ impl<'a> Hints<'_, 'a> {
     fn field(&mut self, field: &Field<'a>) -> Schema {
         let info = &field.info;
         self.owner = Some(field.owner);
+        self.parameters =
+            self.parameters_by_class.get(&std::ptr::from_ref(field.owner).addr()).map(Rc::clone).unwrap_or_default();
         let mut property = if field.is_overruled { Schema::new() } else { self.inner(field.annotation) };
-        self.owner = None;
+        (self.owner, self.parameters) = (None, Rc::default());
         info.constraints.constrain(&mut property, self.side);
         if info.default == Some(Value::Null) && self.side.is_input() {
             property = nullable(property);

@@ -1,27 +1,241 @@
-//! Generic classes of the file, with arguments for their type parameters: `Box[int]`.
+//! Generic classes of the file, with arguments for their type parameters: `Box[int]`, `class Boxes(Page[Box])`.
 
-use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef};
+use std::collections::HashMap;
+use std::rc::Rc;
 
-use super::classes::ClassKind;
+use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef, TypeParam};
+
+use super::classes::{ClassKind, LONGEST_ANCESTRY};
+use super::containers::elements;
 use super::module::Module;
 use super::names::{Named, dotted};
-use super::schema::Schema;
+use super::schema::{Reference, Schema, Target, admits_anything};
 use super::types::Hints;
 
+/// What type parameters stand for, by their names.
+pub(super) type Parameters<'a> = HashMap<&'a str, Argument<'a>>;
+
+/// What a type parameter stands for.
+#[derive(Debug)]
+pub(super) struct Argument<'a> {
+    schema: Schema,
+    references: Vec<Reference<'a>>,
+    text: String,
+}
+
+/// A generic class with arguments for all of its type parameters.
+#[derive(Debug)]
+pub(super) struct BoundClass<'a> {
+    pub(super) class: &'a StmtClassDef,
+    pub(super) parameters: Rc<Parameters<'a>>,
+    /// Its name among the definitions, as pydantic writes it: `Page_int_`.
+    pub(super) name: String,
+}
+
+/// More of them are left open: a class may extend itself with ever longer arguments.
+const MOST_BOUND: usize = 64;
+/// Deeper arguments of generic classes are left open.
+const DEEPEST_WRITTEN: usize = 8;
+/// Longer names of definitions are cut.
+const LONGEST_NAME: usize = 64;
+
 impl<'a> Hints<'_, 'a> {
-    /// A class of the file with arguments for its type parameters. Of a pydantic model, pydantic makes a class of its own; others leave
-    /// their parameters open.
+    /// A class of the file with arguments for its type parameters. One with ancestors in other files is described by the worker, if it is
+    /// a pydantic model with arguments.
     pub(super) fn bound(&mut self, class: &'a StmtClassDef, generic: &ExprSubscript) -> Schema {
-        let is_model = self.module.ancestry(class).kind == ClassKind::Model;
+        let ancestry = self.module.ancestry(class);
+        if ancestry.is_complete {
+            return self.with_arguments(class, generic).unwrap_or_else(|| self.class(class));
+        }
+        let is_model = ancestry.kind == ClassKind::Model;
         let written = written_type(self.module, &generic.slice, DEEPEST_WRITTEN).filter(|_| is_model);
         let name = written.and_then(|arguments| Some(format!("{}[{arguments}]", dotted(&generic.value)?)));
         name.and_then(|name| self.live_named(self.module.name_for_worker(&generic.value, name)?))
             .unwrap_or_else(|| self.class(class))
     }
+
+    /// A reference to the class with these arguments; `None` if nothing is known of them.
+    fn with_arguments(&mut self, class: &'a StmtClassDef, generic: &ExprSubscript) -> Option<Schema> {
+        let side = self.side_of(class)?;
+        let outside = std::mem::replace(&mut self.side, side);
+        let parameters = self.arguments(class, &generic.slice);
+        self.side = outside;
+        if parameters.is_empty() {
+            return None;
+        }
+        let texts: Vec<String> =
+            elements(&generic.slice).iter().map(|given| self.text_of(given, DEEPEST_WRITTEN)).collect();
+        let name = definition_name(&class.name, &texts.join(","));
+        let number = self.module.bind_class(BoundClass { class, parameters: Rc::new(parameters), name })?;
+        Some(self.refer(Reference { side, target: Target::Bound(number) }))
+    }
+
+    /// What the type parameters of a class stand for, as far as that is known.
+    fn arguments(&mut self, class: &'a StmtClassDef, slice: &Expr) -> Parameters<'a> {
+        let names = self.module.type_parameters(class).unwrap_or_default();
+        let given = elements(slice);
+        if names.len() != given.len() {
+            return Parameters::new();
+        }
+        let outer = std::mem::take(&mut self.references);
+        let mut found = Parameters::new();
+        for (name, given) in names.into_iter().zip(given) {
+            let schema = self.inner(given);
+            let references = std::mem::take(&mut self.references);
+            if !admits_anything(&schema) {
+                let text = self.text_of(given, DEEPEST_WRITTEN);
+                found.insert(name, Argument { schema, references, text });
+            }
+        }
+        self.references = outer;
+        found
+    }
+
+    /// What a name stands for that is a type parameter of the class whose definition is read.
+    pub(super) fn parameter(&mut self, name: &str) -> Option<Schema> {
+        if let Some(argument) = self.parameters.get(name) {
+            let schema = argument.schema.clone();
+            let new = argument.references.iter().filter(|reference| !self.references.contains(reference));
+            let new: Vec<Reference<'a>> = new.copied().collect();
+            self.references.extend(new);
+            return Some(schema);
+        }
+        let is_own = self.owner.is_some_and(|owner| written_parameters(owner).any(|own| own == Some(name)));
+        is_own.then(Schema::new)
+    }
+
+    /// What the type parameters of a class and of its ancestors stand for, by the classes' places, where its own stand for these.
+    pub(super) fn parameters_of_bases(
+        &mut self,
+        class: &'a StmtClassDef,
+        own: Rc<Parameters<'a>>,
+    ) -> HashMap<usize, Rc<Parameters<'a>>> {
+        let mut found = HashMap::new();
+        let mut left = vec![(class, own)];
+        while let Some((class, parameters)) = left.pop() {
+            if found.len() > LONGEST_ANCESTRY || found.contains_key(&std::ptr::from_ref(class).addr()) {
+                continue;
+            }
+            for written in class.arguments.iter().flat_map(|arguments| &arguments.args) {
+                let generic = written.as_subscript_expr();
+                let Named::Class(parent) = self.module.resolve(generic.map_or(written, |it| &it.value)) else {
+                    continue;
+                };
+                self.parameters = Rc::clone(&parameters);
+                self.owner = Some(class);
+                let of_parent = generic.map(|generic| self.arguments(parent, &generic.slice)).unwrap_or_default();
+                left.push((parent, Rc::new(of_parent)));
+            }
+            found.insert(std::ptr::from_ref(class).addr(), parameters);
+        }
+        (self.parameters, self.owner) = (Rc::default(), None);
+        found
+    }
+
+    /// A hint as people write it, for the name of a definition.
+    fn text_of(&self, hint: &Expr, depth: usize) -> String {
+        let Some(depth) = depth.checked_sub(1) else { return String::new() };
+        match hint {
+            Expr::NoneLiteral(_) => "None".to_owned(),
+            Expr::Name(name) => {
+                self.parameters.get(name.id.as_str()).map_or_else(|| name.id.to_string(), |it| it.text.clone())
+            }
+            Expr::Attribute(attribute) => attribute.attr.to_string(),
+            Expr::Subscript(generic) => {
+                format!("{}[{}]", self.text_of(&generic.value, depth), self.text_of(&generic.slice, depth))
+            }
+            Expr::Tuple(tuple) => {
+                tuple.elts.iter().map(|part| self.text_of(part, depth)).collect::<Vec<_>>().join(", ")
+            }
+            Expr::BinOp(either) => {
+                format!("{} | {}", self.text_of(&either.left, depth), self.text_of(&either.right, depth))
+            }
+            Expr::StringLiteral(text) => format!("'{}'", text.value.to_str()),
+            _ => String::new(),
+        }
+    }
 }
 
-/// Deeper arguments of generic classes are left open.
-const DEEPEST_WRITTEN: usize = 8;
+impl<'a> Module<'a> {
+    /// The names of the type parameters of a class, in order; `None` where one stands for several types.
+    pub(super) fn type_parameters(&self, class: &'a StmtClassDef) -> Option<Vec<&'a str>> {
+        if class.type_params.is_some() {
+            return written_parameters(class).collect();
+        }
+        let bases = class.arguments.iter().flat_map(|arguments| &arguments.args);
+        let generics: Vec<&'a ExprSubscript> = bases.filter_map(Expr::as_subscript_expr).collect();
+        let is_listing = |generic: &&&'a ExprSubscript| {
+            let name = self.outside_name(&generic.value).unwrap_or_default();
+            matches!(name.rsplit('.').next(), Some("Generic" | "Protocol"))
+        };
+        let listing = generics.iter().find(is_listing);
+        let mut names = Vec::new();
+        for generic in listing.map_or(&generics[..], std::slice::from_ref) {
+            self.add_variables(&generic.slice, &mut names, DEEPEST_WRITTEN);
+        }
+        Some(names)
+    }
+
+    /// The type variables in a hint, in the order in which they are mentioned first.
+    fn add_variables(&self, hint: &'a Expr, names: &mut Vec<&'a str>, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        match hint {
+            Expr::Name(name) => {
+                let is_one = matches!(self.resolve(hint), Named::Value { value, .. } if is_parameter(self, value));
+                if is_one && !names.contains(&name.id.as_str()) {
+                    names.push(&name.id);
+                }
+            }
+            Expr::Subscript(generic) => self.add_variables(&generic.slice, names, depth),
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|part| self.add_variables(part, names, depth)),
+            Expr::BinOp(either) => {
+                self.add_variables(&either.left, names, depth);
+                self.add_variables(&either.right, names, depth);
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of a class with arguments, each of which is kept once; `None` if there are too many.
+    fn bind_class(&self, bound: BoundClass<'a>) -> Option<usize> {
+        let mut known = self.bound_classes.borrow_mut();
+        let is_same = |other: &Rc<BoundClass<'a>>| {
+            std::ptr::eq(other.class, bound.class)
+                && other.parameters.len() == bound.parameters.len()
+                && other
+                    .parameters
+                    .iter()
+                    .all(|(name, it)| bound.parameters.get(name).is_some_and(|own| own.schema == it.schema))
+        };
+        if let Some(number) = known.iter().position(is_same) {
+            return Some(number);
+        }
+        if known.len() >= MOST_BOUND {
+            return None;
+        }
+        known.push(Rc::new(bound));
+        Some(known.len() - 1)
+    }
+
+    /// A class with arguments, by its number.
+    pub(super) fn bound_class(&self, number: usize) -> Option<Rc<BoundClass<'a>>> {
+        self.bound_classes.borrow().get(number).map(Rc::clone)
+    }
+}
+
+/// `T` of `class Box[T]`; `None` for those that stand for several types.
+fn written_parameters(class: &StmtClassDef) -> impl Iterator<Item = Option<&str>> {
+    class.type_params.iter().flat_map(|written| &written.type_params).map(|parameter| match parameter {
+        TypeParam::TypeVar(variable) => Some(variable.name.as_str()),
+        TypeParam::ParamSpec(_) | TypeParam::TypeVarTuple(_) => None,
+    })
+}
+
+/// `Page_int_` for `Page[int]`, as pydantic does.
+fn definition_name(class: &str, arguments: &str) -> String {
+    let whole = format!("{class}[{arguments}]");
+    whole.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).take(LONGEST_NAME).collect()
+}
 
 /// A hint as text that means the same at the top level of the file. `None` for one that mentions a type parameter, or anything but types.
 fn written_type(module: &Module<'_>, hint: &Expr, depth: usize) -> Option<String> {

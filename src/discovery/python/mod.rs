@@ -4,6 +4,7 @@ mod all_imports;
 mod annotations;
 mod classes;
 mod constraints;
+mod containers;
 mod docstring;
 mod entries;
 mod fields;

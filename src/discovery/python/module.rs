@@ -12,6 +12,7 @@ use ruff_python_ast::{
 use super::all_imports::all_imports;
 use super::classes::Ancestry;
 use super::frameworks::{GroupIndex, Offers, is_type, makes_tools, servers_of};
+use super::generics::BoundClass;
 use super::live::{Live, OpenNames};
 use super::names::dotted;
 use super::public::Exports;
@@ -69,6 +70,8 @@ pub(super) struct Module<'a> {
     pub(super) groups: OnceCell<GroupIndex<'a>>,
     pub(super) definitions: Definitions<'a>,
     pub(super) keys: RefCell<DefinitionKeys>,
+    /// Generic classes with arguments.
+    pub(super) bound_classes: RefCell<Vec<Rc<BoundClass<'a>>>>,
     /// How much more schema this file may have.
     pub(super) budget: Budget,
     pub(super) ancestries: RefCell<HashMap<usize, Rc<Ancestry<'a>>>>,
@@ -114,6 +117,7 @@ impl<'a> Module<'a> {
             groups: OnceCell::new(),
             definitions: Definitions::default(),
             keys: RefCell::default(),
+            bound_classes: RefCell::default(),
             budget: Budget::default(),
             ancestries: RefCell::default(),
             live: Live::default(),

@@ -3,11 +3,12 @@
 use ruff_python_ast::{Expr, StmtFunctionDef};
 use serde_json::{Map, Value, json};
 
+use super::containers::elements;
 use super::frameworks::{Content, content, is_maker};
 use super::known_types::Side;
 use super::module::Module;
 use super::schema::{Schema, admits_anything, of_type, schema};
-use super::types::{Hints, elements};
+use super::types::Hints;
 use crate::outcome::wrapped_schema;
 
 /// Decorators that return what the function returns.

@@ -156,6 +156,8 @@ pub(super) struct Reference<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Target<'a> {
     Class(&'a StmtClassDef),
+    /// A generic class with arguments, by its number.
+    Bound(usize),
     Alias(&'a str, &'a Expr),
     /// A live class, by its place among the live definitions.
     Live(usize),
@@ -166,7 +168,8 @@ impl Target<'_> {
         match self {
             Self::Class(class) => std::ptr::from_ref(*class).addr(),
             Self::Alias(_, value) => std::ptr::from_ref(*value).addr(),
-            Self::Live(place) => *place, // far below every address
+            Self::Live(place) => *place,                 // far below every address
+            Self::Bound(number) => usize::MAX - *number, // and above
         }
     }
 }
@@ -236,6 +239,11 @@ impl<'a> Module<'a> {
         let mut hints = Hints::new(self, reference.side);
         let (key, schema) = match reference.target {
             Target::Class(class) => (self.key_of(reference), hints.definition_of(class)),
+            Target::Bound(number) => {
+                let Some(bound) = self.bound_class(number) else { return Rc::default() };
+                hints.parameters = Rc::clone(&bound.parameters);
+                (self.key_of(reference), hints.definition_of(bound.class))
+            }
             Target::Alias(_, value) => return hints.read_alias(reference, value),
             Target::Live(place) => {
                 let Some(live) = self.live.definition(place) else { return Rc::default() };
@@ -252,8 +260,14 @@ impl<'a> Module<'a> {
 
     /// The key of a definition. A class with the same form inside and outside of models has one key.
     pub(super) fn key_of(&self, reference: Reference<'a>) -> String {
+        let bound;
         let (name, is_shared) = match reference.target {
             Target::Class(class) => (class.name.as_str(), self.ancestry(class).is_same_everywhere()),
+            Target::Bound(number) => {
+                bound = self.bound_class(number);
+                let Some(bound) = &bound else { return String::new() };
+                (bound.name.as_str(), self.ancestry(bound.class).is_same_everywhere())
+            }
             Target::Alias(name, _) => (name, false),
             Target::Live(place) => return self.live.definition(place).map(|live| live.key.clone()).unwrap_or_default(),
         };

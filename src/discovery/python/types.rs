@@ -1,23 +1,21 @@
-//! Type hints to JSON Schema: names, aliases, unions, generic types.
+//! Type hints to JSON Schema: names, aliases, unions.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use ruff_python_ast::{Expr, ExprSubscript, Operator, Stmt, StmtClassDef};
-use serde_json::{Value, json};
+use ruff_python_ast::{Expr, Operator, Stmt, StmtClassDef};
+use serde_json::Value;
 
 use super::classes::ClassKind;
 use super::constraints::called_type;
-use super::generics::is_parameter;
+use super::generics::{Parameters, is_parameter};
 use super::known_types::{KnownType, Side, pydantic_type};
-use super::literals::literal;
 use super::live::means_anything;
 use super::model::is_readable;
-use super::module::Module;
+use super::module::{Module, name_of};
 use super::names::{Named, dotted};
 use super::results::file_result;
-use super::schema::{
-    Definition, LARGEST_ALIAS, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
-};
+use super::schema::{Definition, LARGEST_ALIAS, Reference, Schema, Target, admits_anything, any_of, size_of};
 
 /// Reads the hints of one function or class.
 pub(super) struct Hints<'m, 'a> {
@@ -34,6 +32,10 @@ pub(super) struct Hints<'m, 'a> {
     pub(super) described: Option<&'a StmtClassDef>,
     /// The class in which the hint is written: it may name classes within that.
     pub(super) owner: Option<&'a StmtClassDef>,
+    /// What the type parameters of the class stand for in which the hint is written.
+    pub(super) parameters: Rc<Parameters<'a>>,
+    /// The same of each class whose fields are read, by its place.
+    pub(super) parameters_by_class: HashMap<usize, Rc<Parameters<'a>>>,
     pending: Vec<PendingAlias<'a>>,
 }
 
@@ -52,8 +54,19 @@ pub(super) const LONGEST_QUOTED_HINT: usize = 2000;
 
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
-        let (references, pending) = (Vec::new(), Vec::new());
-        Self { module, side, references, depth: 0, deepest: 0, level: 0, described: None, owner: None, pending }
+        Self {
+            module,
+            side,
+            references: Vec::new(),
+            depth: 0,
+            deepest: 0,
+            level: 0,
+            described: None,
+            owner: None,
+            parameters: Rc::default(),
+            parameters_by_class: HashMap::new(),
+            pending: Vec::new(),
+        }
     }
 
     /// The schema of a hint; the empty one where it is unknown.
@@ -88,6 +101,9 @@ impl<'m, 'a> Hints<'m, 'a> {
     }
 
     fn name(&mut self, hint: &Expr) -> Schema {
+        if let Some(schema) = name_of(hint).and_then(|name| self.parameter(name)) {
+            return schema;
+        }
         if let Some(class) = self.class_within(hint) {
             return self.class(class);
         }
@@ -157,21 +173,24 @@ impl<'m, 'a> Hints<'m, 'a> {
 
     /// A reference to a class of the file; the empty schema for one of unknown form.
     pub(super) fn class(&mut self, class: &'a StmtClassDef) -> Schema {
+        let side = self.side_of(class);
+        side.map(|side| self.refer(Reference { side, target: Target::Class(class) })).unwrap_or_default()
+    }
+
+    /// The side on which a class is read here; `None` for one of unknown form.
+    pub(super) fn side_of(&self, class: &'a StmtClassDef) -> Option<Side> {
         let ancestry = self.module.ancestry(class);
         let side = match ancestry.kind {
-            ClassKind::Other => return Schema::new(),
+            ClassKind::Other => return None,
             ClassKind::Enumeration => Side::Given,
             ClassKind::Model => self.side.in_model(),
             _ if ancestry.is_pydantic && self.side.is_input() => self.side.in_model(),
             _ => self.side,
         };
-        if !is_readable(&ancestry, side) {
-            return Schema::new();
-        }
-        self.refer(Reference { side, target: Target::Class(class) })
+        is_readable(&ancestry, side).then_some(side)
     }
 
-    fn refer(&mut self, reference: Reference<'a>) -> Schema {
+    pub(super) fn refer(&mut self, reference: Reference<'a>) -> Schema {
         if !self.references.contains(&reference) {
             self.references.push(reference);
         }
@@ -209,9 +228,9 @@ impl<'m, 'a> Hints<'m, 'a> {
         let outer = std::mem::take(&mut self.references);
         let outer_deepest = std::mem::replace(&mut self.deepest, self.depth);
         self.pending.push(PendingAlias { reference, level: self.level, is_recursive: false });
-        let owner = self.owner.take();
+        let (owner, parameters) = (self.owner.take(), std::mem::take(&mut self.parameters));
         let schema = self.hint(value);
-        self.owner = owner;
+        (self.owner, self.parameters) = (owner, parameters);
         let is_recursive = self.pending.pop().is_some_and(|pending| pending.is_recursive);
         let references = std::mem::replace(&mut self.references, outer);
         let (key, size) = (self.module.key_of(reference), size_of(&schema));
@@ -244,161 +263,5 @@ impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn further_arguments(&mut self, hint: Option<&Expr>) -> Value {
         let schema = hint.map(|hint| self.hint(hint)).unwrap_or_default();
         if admits_anything(&schema) { Value::Bool(true) } else { Value::Object(schema) }
-    }
-}
-
-/// The deepest nesting of literals.
-const DEEPEST_LITERALS: usize = 8;
-/// The most values of literals.
-const MOST_LITERALS: usize = 10_000;
-
-impl Hints<'_, '_> {
-    pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
-        match self.module.resolve(&generic.value) {
-            Named::Class(class) => return self.bound(class, generic),
-            Named::Value { name, value, is_alias } => return self.alias(name, value, is_alias),
-            _ => {}
-        }
-        let Some(name) = self.module.outside_name(&generic.value) else { return Schema::new() };
-        let arguments = elements(&generic.slice);
-        let Some(known) = KnownType::named(&name) else {
-            return match (name.as_str(), arguments) {
-                ("pydantic.RootModel", [inner]) => self.in_model(inner),
-                _ => Schema::new(),
-            };
-        };
-        match (known, arguments) {
-            (KnownType::List | KnownType::Set, [item]) => self.with_inner(known, "items", item),
-            (KnownType::Sequence, [item]) => self.sequence(item),
-            (KnownType::Tuple, _) => self.tuple(arguments),
-            (KnownType::Mapping, [key, value]) => self.mapping(key, value),
-            (KnownType::Optional, [inner]) => nullable(self.hint(inner)),
-            (KnownType::Union, _) => {
-                let schemas: Vec<Schema> = arguments.iter().map(|branch| self.hint(branch)).collect();
-                any_of(schemas)
-            }
-            (KnownType::Literal, _) => self.values(arguments).map(one_of).unwrap_or_default(),
-            (KnownType::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
-            (KnownType::Qualifier, [inner]) => self.hint(inner),
-            (KnownType::Format("path" | "regex") | KnownType::Counter, _) => known.bare(self.side),
-            _ => Schema::new(),
-        }
-    }
-
-    /// A hint inside a pydantic model.
-    pub(super) fn in_model(&mut self, hint: &Expr) -> Schema {
-        let outside = self.side;
-        self.side = outside.in_model();
-        let schema = self.hint(hint);
-        self.side = outside;
-        schema
-    }
-
-    fn with_inner(&mut self, outer: KnownType, key: &str, inner: &Expr) -> Schema {
-        let mut schema = outer.bare(self.side);
-        let inner = self.inner(inner);
-        // A type of unknown form, such as a set in a result, stays unknown.
-        if !inner.is_empty() && !schema.is_empty() {
-            schema.insert(key.to_owned(), Value::Object(inner));
-        }
-        schema
-    }
-
-    /// A string is a sequence of strings too, so such a result may be a string.
-    fn sequence(&mut self, item: &Expr) -> Schema {
-        let list = self.with_inner(KnownType::List, "items", item);
-        let kind = list.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
-        let may_be_text = self.side == Side::Returned && kind.is_none_or(|kind| kind == "string");
-        if may_be_text { Schema::new() } else { list }
-    }
-
-    fn mapping(&mut self, key: &Expr, value: &Expr) -> Schema {
-        let mut schema = self.with_inner(KnownType::Mapping, "additionalProperties", value);
-        // Keys are strings in JSON: constraints on strings apply to them, other types are converted.
-        let names = match self.module.resolve(key) {
-            Named::Class(class) if self.module.is_of_texts(class) => self.class(class),
-            Named::Class(_) => Schema::new(),
-            _ => self.inner(key),
-        };
-        let is_text = names.get("type").is_some_and(|kind| kind == "string");
-        if is_text && names.len() > 1 || names.contains_key("$ref") && self.module.is_class(key) {
-            schema.insert("propertyNames".to_owned(), Value::Object(names));
-        }
-        schema
-    }
-
-    fn tuple(&mut self, items: &[Expr]) -> Schema {
-        if let [item, Expr::EllipsisLiteral(_)] = items {
-            return self.with_inner(KnownType::List, "items", item);
-        }
-        let (fixed, rest) = match items.iter().position(|item| self.rest_of_tuple(item).is_some()) {
-            Some(at) if at + 1 == items.len() => (&items[..at], self.rest_of_tuple(&items[at])),
-            Some(_) => return of_type("array"),
-            None => (items, None),
-        };
-        if fixed.iter().any(Expr::is_starred_expr) {
-            return of_type("array");
-        }
-        let schemas: Vec<Value> = fixed.iter().map(|item| Value::Object(self.inner(item))).collect();
-        let length = schemas.len();
-        let mut schema = of_type("array");
-        if length > 0 {
-            schema.insert("prefixItems".to_owned(), Value::Array(schemas));
-        }
-        schema.insert("minItems".to_owned(), json!(length));
-        match rest {
-            Some(item) => {
-                let item = self.inner(item);
-                schema.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
-            }
-            None => drop(schema.insert("maxItems".to_owned(), json!(length))),
-        }
-        schema
-    }
-
-    /// The `X` of `*tuple[X, ...]` or `Unpack[tuple[X, ...]]`.
-    fn rest_of_tuple<'e>(&self, item: &'e Expr) -> Option<&'e Expr> {
-        let inner = match item {
-            Expr::Starred(starred) => &*starred.value,
-            Expr::Subscript(generic) if self.known(&generic.value) == Some(KnownType::Unpack) => &*generic.slice,
-            _ => return None,
-        };
-        let generic =
-            inner.as_subscript_expr().filter(|generic| self.known(&generic.value) == Some(KnownType::Tuple))?;
-        if let [item, Expr::EllipsisLiteral(_)] = elements(&generic.slice) { Some(item) } else { None }
-    }
-
-    /// The values of `Literal[…]`, including nested literals and aliases of literals.
-    fn values(&self, arguments: &[Expr]) -> Option<Vec<Value>> {
-        let (mut values, mut left) = (Vec::new(), MOST_LITERALS);
-        self.literals(arguments, DEEPEST_LITERALS, &mut left, &mut values)?;
-        Some(values)
-    }
-
-    fn literals(&self, arguments: &[Expr], depth: usize, left: &mut usize, values: &mut Vec<Value>) -> Option<()> {
-        let depth = depth.checked_sub(1)?;
-        for argument in arguments {
-            *left = left.checked_sub(1)?;
-            let alias = match self.module.resolve(argument) {
-                Named::Value { value, .. } => Some(value),
-                _ => None,
-            };
-            match alias.unwrap_or(argument) {
-                Expr::Subscript(inner) if self.known(&inner.value) == Some(KnownType::Literal) => {
-                    self.literals(elements(&inner.slice), depth, left, values)?;
-                }
-                _ if alias.is_some() => return None,
-                _ => values.push(literal(argument, self.module)?),
-            }
-        }
-        Some(())
-    }
-}
-
-/// The arguments in brackets.
-pub(super) fn elements(slice: &Expr) -> &[Expr] {
-    match slice {
-        Expr::Tuple(tuple) => tuple.elts.as_slice(),
-        single => std::slice::from_ref(single),
     }
 }

@@ -53,19 +53,24 @@ fn unresolved_names_are_open_by_side() {
 }
 
 #[test]
-fn models_with_arguments_for_their_parameters_are_open() {
-    let model = "from pydantic import BaseModel\nfrom typing import Generic, TypeVar\nT = TypeVar('T')\n\
-                 class Own(BaseModel): ...\n\
-                 class Box(BaseModel, Generic[T]):\n    item: T\n    inner: 'Box[T] | None' = None\n";
-    let named = "def f(a: Box[int], b: list['Box[dict[str, Own] | None]']) -> Box[Own]: ...";
-    let expected = json!({"given": ["Box[dict[str, Own] | None]", "Box[int]"], "returned": ["Box[Own]"]});
-    assert_eq!(open(&format!("{model}{named}")), expected);
-    for unknown in ["Box[T]", "Box[print()]", "Box['x']", "Box[1]", "Box"] {
-        assert_eq!(open(&format!("{model}def f(a: {unknown}): ...")), json!({}), "{unknown}");
+fn unknown_arguments_of_generic_classes_are_open() {
+    let model = "from pydantic import BaseModel\nfrom typing import Generic, TypeVar\nfrom shop import Item, Shelf\nT = TypeVar('T')\n\
+                 class Own(BaseModel): ...\nclass Box(BaseModel, Generic[T]):\n    item: T\n    inner: 'Box[T] | None' = None\n\
+                 class Sub(Shelf, BaseModel, Generic[T]):\n    item: T\n";
+    let opened = |signature: &str| open(&format!("{model}def f{signature}: ..."));
+    let unknown = opened("(a: Box[Item], b: list['Box[dict[str, Own] | Item]']) -> Box[Item]");
+    assert_eq!(unknown, json!({"validated": ["Item"], "dumped": ["Item"]}));
+    assert_eq!(opened("(a: Box[int], b: list['Box[dict[str, Own]]']) -> Box[Own]"), json!({}));
+    for unknown in ["Box[T]", "Box[print()]", "Box[1]", "Box"] {
+        assert_eq!(opened(&format!("(a: {unknown})")), json!({}), "{unknown}");
     }
-    let described = r##"{"given": {"names": {"Box[int]": {"$ref": "#/$defs/Box_int_"}}, "defs": {"Box_int_": {"type": "object"}}}}"##;
-    let schema = input(&format!("{model}def f(a: Box[int]): ..."), described);
-    assert_eq!(schema["properties"]["a"], json!({"$ref": "#/$defs/Box_int_"}));
+    let described =
+        r##"{"validated": {"names": {"Item": {"$ref": "#/$defs/Item"}}, "defs": {"Item": {"type": "string"}}}}"##;
+    let schema = input(&format!("{model}def f(a: Box[Item]): ..."), described);
+    assert_eq!(schema["properties"]["a"], json!({"$ref": "#/$defs/Box_Item_"}));
+    assert_eq!(schema["$defs"]["Box_Item_"]["properties"]["item"], json!({"$ref": "#/$defs/Item"}));
+    assert_eq!(schema["$defs"]["Item"], json!({"type": "string"}));
+    assert_eq!(opened("(a: Sub[int])"), json!({"given": ["Sub[int]"]}), "only the worker knows its ancestors");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod files;
 mod folders;
 mod foreign_classes;
 mod frameworks;
+mod generics;
 mod given;
 mod hints;
 mod linked;

@@ -4,10 +4,11 @@
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 
 use super::{last_name, package};
+use crate::discovery::python::containers::elements;
 use crate::discovery::python::module::Module;
 use crate::discovery::python::names::Named;
 use crate::discovery::python::public::Served;
-use crate::discovery::python::types::{LONGEST_QUOTED_HINT, elements};
+use crate::discovery::python::types::LONGEST_QUOTED_HINT;
 
 /// The types of what frameworks give, with the packages that they are of.
 const TYPES: [(&str, &[&str]); 10] = [

@@ -59,7 +59,7 @@ fn attribute_of<'a>(
 }
 
 /// What a statement assigns to a wanted target.
-fn assigned<'a>(statement: &'a Stmt, is_wanted: impl Fn(&Expr) -> bool) -> Option<&'a Expr> {
+fn assigned(statement: &Stmt, is_wanted: impl Fn(&Expr) -> bool) -> Option<&Expr> {
     match statement {
         Stmt::Assign(assign) => assign.targets.iter().any(is_wanted).then_some(&*assign.value),
         Stmt::AnnAssign(assign) if is_wanted(&assign.target) => assign.value.as_deref(),
