@@ -216,10 +216,21 @@ impl<'a> Module<'a> {
         let inner = attribute.value.as_attribute_expr().filter(|_| attribute.attr.as_str() == "value");
         let attribute = inner.unwrap_or(attribute);
         let Named::Class(class) = self.resolve(&attribute.value) else { return None };
+        self.member_of(class, &attribute.attr)
+    }
+
+    fn member_of(&self, class: &'a StmtClassDef, name: &str) -> Option<Value> {
         let ancestry = self.ancestry(class);
         (ancestry.kind == ClassKind::Enumeration).then_some(())?;
-        let members = self.members(&ancestry)?;
-        members.into_iter().find(|(name, _)| *name == attribute.attr.as_str()).map(|(_, value)| value)
+        self.members(&ancestry)?.into_iter().find(|(member, _)| *member == name).map(|(_, value)| value)
+    }
+
+    /// The value of `Status.OPEN` within a class that has the enumeration `Status` within it.
+    pub(super) fn member_within(&self, around: &'a StmtClassDef, expression: &Expr) -> Option<Value> {
+        let attribute = expression.as_attribute_expr()?;
+        let class = name_of(&attribute.value)?;
+        let mut classes = around.body.iter().rev().filter_map(Stmt::as_class_def_stmt);
+        self.member_of(classes.find(|inner| inner.name.as_str() == class)?, &attribute.attr)
     }
 
     fn is_auto(&self, value: &Expr) -> bool {

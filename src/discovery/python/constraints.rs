@@ -22,7 +22,12 @@ impl Constraints {
     /// Reads the keywords of `Field(…)`, `StringConstraints(…)`, `conint(…)` and similar calls.
     pub(super) fn of_keywords(module: &Module<'_>, call: &ExprCall) -> Self {
         let is_of_typer = || module.outside_name(&call.func).is_some_and(|name| name.starts_with("typer."));
+        // A text is held against these after it was changed.
+        let is_changed = ["strip_whitespace", "to_lower", "to_upper"]
+            .iter()
+            .any(|name| keyword(call, name).is_some_and(|value| literal(value, module) != Some(Value::Bool(false))));
         let names = NAMES.iter().filter(|name| !matches!(**name, "min" | "max") || is_of_typer());
+        let names = names.filter(|name| !is_changed || !matches!(**name, "max_length" | "pattern" | "regex"));
         let constraints = names.filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
         Self(constraints.collect())
     }

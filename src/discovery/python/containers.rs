@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::known_types::{KnownType, Side};
 use super::literals::literal;
 use super::names::Named;
-use super::schema::{Schema, any_of, nullable, of_type, one_of};
+use super::schema::{Schema, any_of, nullable, of_type, one_of, schema};
 use super::types::Hints;
 
 /// The deepest nesting of literals.
@@ -26,6 +26,9 @@ impl Hints<'_, '_> {
         let Some(known) = KnownType::named(&name) else {
             return match (name.as_str(), arguments) {
                 ("pydantic.RootModel", [inner]) => self.in_model(inner),
+                ("pydantic.Json", [_]) if self.side.is_input() => {
+                    schema(json!({"type": "string", "contentMediaType": "application/json"}))
+                }
                 _ => Schema::new(),
             };
         };

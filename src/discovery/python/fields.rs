@@ -180,7 +180,7 @@ fn is_no_field(module: &Module<'_>, annotation: &Expr, side: Side) -> bool {
 
 fn field_info<'a>(
     module: &Module<'a>,
-    class: &StmtClassDef,
+    class: &'a StmtClassDef,
     ancestry: &Ancestry<'a>,
     annotation: &Expr,
     value: Option<&'a Expr>,
@@ -196,7 +196,10 @@ fn field_info<'a>(
     let own = match call {
         Some(call) => FieldInfo::of_call(module, call),
         None if value.is_ellipsis_literal_expr() && ancestry.is_pydantic => FieldInfo::required(),
-        None => FieldInfo { default: literal(value, module), ..FieldInfo::default() },
+        None => {
+            let default = literal(value, module).or_else(|| module.member_within(class, value));
+            FieldInfo { default, ..FieldInfo::default() }
+        }
     };
     own.or(noted.unwrap_or_default())
 }

@@ -222,7 +222,7 @@ fn a_class_may_name_classes_within_itself() {
                   Any = list[Status]\n\
                   class Base(BaseModel):\n    class Status(str, enum.Enum):\n        BASE = 'base'\n    of_base: Status\n\
                   class Order(Base):\n    class Status(str, enum.Enum):\n        OPEN = 'open'\n    class Line(BaseModel):\n        sku: str\n        at: Status\n    \
-                  lines: list[Line]\n    status: 'Status | None' = None\n    any: Any = []\n    next: Self | None = None\n";
+                  lines: list[Line]\n    first: Status = Status.OPEN\n    status: 'Status | None' = None\n    any: Any = []\n    next: Self | None = None\n";
     let found = input(&format!("{models}def f(order: Order, line: Order.Line, top: Status): ...\n"));
     let definitions = &found["$defs"];
     let values = |pointer: &Value| {
@@ -231,6 +231,7 @@ fn a_class_may_name_classes_within_itself() {
     };
     let order = &definitions["Order"]["properties"];
     assert_eq!(values(&order["status"]["anyOf"][0]), json!(["open"]));
+    assert_eq!(order["first"]["default"], "open");
     assert_eq!(values(&order["of_base"]), json!(["base"]), "where the field is declared");
     assert_eq!(values(&order["any"]["items"]), json!(["top"]), "an alias of the file");
     assert_eq!(order["lines"]["items"], found["properties"]["line"]);

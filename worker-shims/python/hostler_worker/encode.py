@@ -87,6 +87,8 @@ def default(value):
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
     if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic_core" in sys.modules:  # addresses, secrets
         return _own_form(value)
+    if isinstance(value, complex):
+        return str(value).strip("()")
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
@@ -107,8 +109,6 @@ def _advice(value):
             return words
     if hasattr(type(value), "__iter__"):
         return "return a list"
-    if isinstance(value, complex):
-        return "return [real, imag]"
     return "return a dict, list, string, number, bool or None"
 
 
@@ -133,6 +133,7 @@ _KNOWN = (
     ("datetime", ("timedelta",), _duration),
     ("decimal", ("Decimal",), str),
     ("uuid", ("UUID",), str),
+    ("re", ("Pattern",), lambda value: value.pattern if isinstance(value.pattern, str) else value.pattern.decode("latin-1")),
     ("pathlib", ("PurePath",), str),
     ("hostler_worker.files", ("File", "Link"), lambda value: value.as_object()),
     ("PIL.Image", ("Image",), lambda value: _files().picture_object(value)),

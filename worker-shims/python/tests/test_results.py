@@ -21,8 +21,9 @@ class Results(ShimTest):
     def test_types(self):
         answer = self.one(
             "[E.A, S.B, b'hi', datetime(2026, 1, 31, 12, 0), date(2026, 1, 31), time(12, 30), timedelta(minutes=1, milliseconds=-500),"
-            " timedelta(days=-1), Decimal('1.10'), UUID(int=1), Path('a/b'), (1, (2,)), D(1, [D(2, [])]), N(1, 2), M(), Scalar()]",
-            "from datetime import *; from decimal import Decimal; from uuid import UUID; from pathlib import Path\n"
+            " timedelta(days=-1), Decimal('1.10'), UUID(int=1), Path('a/b'), (1, (2,)), D(1, [D(2, [])]), N(1, 2), M(), Scalar(),"
+            " re.compile('a+'), re.compile(b'b'), 1 + 2j, 1.5j]",
+            "from datetime import *; from decimal import Decimal; from uuid import UUID; from pathlib import Path; import re\n"
             "from enum import Enum; from dataclasses import dataclass; from typing import NamedTuple\n"
             "class E(Enum):\n    A = 'a'\nclass S(str, Enum):\n    B = 'b'\n"
             "@dataclass\nclass D:\n    x: int\n    y: list\n"
@@ -31,7 +32,8 @@ class Results(ShimTest):
             "class Scalar:\n    shape = ()\n    def item(self): return 7\n")
         self.assertEqual(answer["result"], [
             "a", "b", "aGk=", "2026-01-31T12:00:00", "2026-01-31", "12:30:00", "PT59.5S", "-PT86400S", "1.10",
-            "00000000-0000-0000-0000-000000000001", "a/b", [1, [2]], {"x": 1, "y": [{"x": 2, "y": []}]}, [1, 2], {"mode": "json"}, 7])
+            "00000000-0000-0000-0000-000000000001", "a/b", [1, [2]], {"x": 1, "y": [{"x": 2, "y": []}]}, [1, 2], {"mode": "json"}, 7,
+            "a+", "b", "1+2j", "1.5j"])
 
     def test_generators_are_listed(self):
         answers = self.results("def f():\n    yield 1\n    yield 2\nasync def g():\n    yield 3\n", "f", "g")
