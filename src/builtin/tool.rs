@@ -171,6 +171,7 @@ impl<T: Builtin> AnyBuiltin for T {
             declared: Some(Box::new(declared)),
             hints: None,
             defined_in: None,
+            server: None,
         }
     }
 

@@ -14,6 +14,7 @@ mod imports;
 mod json_schema;
 mod linked;
 mod modules;
+mod mounted;
 mod needs;
 mod packages;
 mod programs;
@@ -243,6 +244,9 @@ pub struct Function {
     /// The helper that defines it, where its own file does not.
     #[serde(skip)]
     pub defined_in: Option<Arc<Path>>,
+    /// The name of the server in its file whose decorator makes it a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// What its author says of it to people and clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<ToolHints>>,
@@ -311,6 +315,7 @@ impl Function {
             role: Role::Tool,
             declared: None,
             defined_in: None,
+            server: None,
             hints: None,
         }
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use super::mounted::Mount;
+use super::mounted::Mounted;
 use super::reached::{KnownCalls, Reached, Way};
 use super::{Function, Given, OpenNames, Program, ToolFile, Warning};
 use crate::config::origin::Diagnosis;
@@ -26,6 +28,9 @@ pub struct Servers {
     /// Functions of other modules that it makes tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<Given>,
+    /// Servers that it mounts with a prefix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<Mount>,
     /// Its commands of click and typer.
     #[serde(default, skip_serializing_if = "Program::is_empty")]
     pub program: Program,
@@ -134,11 +139,16 @@ impl ToolFile {
         given.extend(offering.iter().flat_map(|helper| helper.given(&self.path, &own)));
         let mut taken = self.functions.iter().map(Function::identity).collect();
         self.take_functions(&given, &mut taken);
+        let mounted = Mounted::of(self, &own);
+        let renamed: Vec<Vec<Option<Function>>> = offering
+            .iter()
+            .map(|helper| helper.functions.iter().map(|it| mounted.named(&helper.path, it)).collect())
+            .collect();
         if !offering.is_empty() || !given.is_empty() {
             self.warnings.retain(|warning| warning.rule != NO_TOOLS);
         }
-        for helper in offering {
-            self.take(helper, &mut taken);
+        for (helper, renamed) in offering.into_iter().zip(renamed) {
+            self.take(helper, renamed, &mut taken);
         }
     }
 
@@ -263,7 +273,8 @@ impl ToolFile {
         }
     }
 
-    fn take(&mut self, helper: &ToolFile, taken: &mut HashSet<(String, bool)>) {
+    /// Takes the functions of a helper. Those of a server that is mounted with a prefix have other names.
+    fn take(&mut self, helper: &ToolFile, renamed: Vec<Option<Function>>, taken: &mut HashSet<(String, bool)>) {
         let Some(place) = place_within(&self.path, &helper.path) else {
             return self.warn_of_place(&helper.path);
         };
@@ -271,7 +282,8 @@ impl ToolFile {
             helper.warnings.iter().filter(|one| OF_SERVING.contains(&&*one.rule)).cloned().collect();
         let is_named =
             |function: &&Function| self.servers.names.as_ref().is_none_or(|names| names.contains(&function.name));
-        let offered: Vec<&Function> = helper.functions.iter().filter(is_named).collect();
+        let offered = helper.functions.iter().zip(renamed).filter(|(function, _)| is_named(function));
+        let offered: Vec<Function> = offered.map(|(own, renamed)| renamed.unwrap_or_else(|| own.clone())).collect();
         for function in offered {
             let joined = function.of_helper(&helper.path, &place);
             if taken.insert(function.identity()) {

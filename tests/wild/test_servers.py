@@ -45,6 +45,25 @@ class Several(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual((known["required"], known["properties"]["item"]["description"]), (["item"], "What."))
                 self.assertEqual(self.checked(folder), [("shop.py", "name")], "one name is taken")
 
+    async def test_tools_of_mounted_servers_have_the_names_of_fastmcp(self):
+        for needs in ("fastmcp==2.14.7", "fastmcp==3.4.11", "fastmcp==4.2.3"):
+            with self.subTest(needs):
+                folder = self.given("mounted", "")
+                # With a header, its helpers are its own.
+                main = folder / "main.py"
+                main.write_text(f'# /// script\n# dependencies = ["{needs}"]\n# ///\n' + main.read_text())
+                async with connected(folder) as session:
+                    listed = await session.tools()
+                    theirs = await session.value("main_names")
+                    self.assertEqual({f"main_{name}" for name in theirs}, set(listed))
+                    self.assertEqual(len(theirs), 5, theirs)
+                    self.assertEqual(listed["main_weather_find"].description, "Finds weather.")
+                    self.assertEqual(await session.value("main_here_find", text="tea"), "local tea")
+                    self.assertEqual(await session.value("main_weather_find", text="tea"), "weather of tea")
+                    self.assertEqual(await session.value("main_my_shop_find", text="tea"), "goods like tea")
+                    self.assertEqual(await session.value("main_polite_greet", name="you"), "hello you")
+                self.assertEqual(self.checked(folder), [])
+
     async def test_what_neighbours_define_is_known_before_the_first_call(self):
         folder = self.given("parcels", "mcp==1.30.0")
         async with connected(folder) as session:

@@ -167,6 +167,7 @@ impl Printed {
             declared,
             hints: hints.if_any(),
             defined_in: None,
+            server: None,
             name,
             symbol: None,
         });

@@ -7,7 +7,7 @@ use super::classes::ClassKind;
 use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
 use super::fields::{FieldInfo, noted_field};
-use super::frameworks::{Arguments, Offer, is_given_by_framework, is_injected, tool_name, words_before};
+use super::frameworks::{Arguments, Offer, is_given_by_framework, is_injected, server_of, tool_name, words_before};
 use super::known_types::{KnownType, Side};
 use super::literals::literal;
 use super::module::{Module, docstring_of, name_of};
@@ -52,6 +52,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         declared: None,
         hints: None,
         defined_in: None,
+        server: server_of(function).map(str::to_owned),
     };
     served.offer.apply(module, &mut described);
     if served.offer.command.is_some() {

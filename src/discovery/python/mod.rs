@@ -227,6 +227,9 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             module.servers.waiting.push(waiting);
         }
     }
+    for function in &mut described {
+        function.mounted_by(&module.servers.mounts);
+    }
     file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     let is_program = module.is_program || file.functions.is_empty() || parsed.suite().iter().any(does_something);

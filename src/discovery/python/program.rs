@@ -51,6 +51,7 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
         declared: None,
         hints: None,
         defined_in: None,
+        server: None,
     }
 }
 

@@ -315,3 +315,52 @@ fn an_agent_has_the_functions_of_other_files_that_it_is_given() {
     ];
     assert_eq!(served(&files), ["agent.f beside:parts/one.py:f", "agent.g beside:parts/more.py:g"]);
 }
+
+#[test]
+fn tools_of_mounted_servers_begin_with_the_prefix() {
+    let own = "from fastmcp import FastMCP\nmcp, sub, plain = FastMCP('m'), FastMCP('s'), FastMCP('p')\n@sub.tool\ndef find(): ...\n\
+               @plain.tool\ndef other(): ...\n@mcp.tool\ndef top(): ...\ndef build():\n    made = FastMCP('x')\n    \
+               @made.tool(name='a-b')\n    def f(): ...\n    return made\n";
+    for (mounts, expected) in [
+        ("mcp.mount(sub, prefix='x')\nmcp.mount(build(), 'y-z')", ["x_find", "other", "top", "y_z_a_b"]),
+        ("mcp.mount('x', sub)\nmcp.mount(plain)", ["x_find", "other", "top", "a_b"]),
+        ("async def main():\n    await mcp.import_server(plain, namespace='x')", ["find", "x_other", "top", "a_b"]),
+        (
+            "app.mount('/x', sub)\nmcp.mount(sub, prefix=PREFIX)\nmcp.mount(FastMCP.as_proxy(url), 'x')",
+            ["find", "other", "top", "a_b"],
+        ),
+    ] {
+        let found = served(&[("server.py", &format!("{own}{mounts}\n"))]);
+        let names: Vec<&str> = found.iter().filter_map(|one| one.split(' ').next()?.strip_prefix("server.")).collect();
+        assert_eq!(names, expected, "{mounts}");
+    }
+}
+
+#[test]
+fn tools_of_mounted_helpers_begin_with_the_prefix() {
+    let header =
+        "# /// script\n# dependencies = [\"fastmcp\"]\n# ///\nfrom fastmcp import FastMCP\nmcp = FastMCP('m')\n";
+    let helper = "from fastmcp import FastMCP\nserver = FastMCP('s')\n@server.tool\ndef find(): ...\ndef build():\n    made = FastMCP('x')\n    \
+                  @made.tool\n    def f(): ...\n    return made\n";
+    for (text, expected) in [
+        (
+            "import tea\nmcp.mount(tea.server, 'tea')\n",
+            "server.tea_find beside:tea.py:find, server.f beside:tea.py:made:build:7:f",
+        ),
+        (
+            "from tea import server as t\nmcp.mount(t, prefix='tea')\n",
+            "server.tea_find beside:tea.py:find, server.f beside:tea.py:made:build:7:f",
+        ),
+        (
+            "def main():\n    from tea import server, build\n    mcp.mount(build(), 'made')\n    mcp.mount(server, 'tea')\n",
+            "server.tea_find beside:tea.py:find, server.made_f beside:tea.py:made:build:7:f",
+        ),
+        (
+            "import tea\nmcp.mount(tea.another, 'tea')\n",
+            "server.find beside:tea.py:find, server.f beside:tea.py:made:build:7:f",
+        ),
+    ] {
+        let found = served(&[("server.py", &format!("{header}{text}")), ("tea.py", helper)]);
+        assert_eq!(found.join(", "), expected, "{text}");
+    }
+}

@@ -267,6 +267,7 @@ fn tool<'a>(module: &Module<'a>, handler: &str, call: &'a ExprCall) -> Option<Fu
         declared,
         hints: hints.if_any(),
         defined_in: None,
+        server: None,
     })
 }
 

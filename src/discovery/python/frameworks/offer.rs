@@ -74,6 +74,7 @@ impl Offer<'_> {
             declared: None,
             hints: None,
             defined_in: None,
+            server: None,
         };
         self.apply(module, &mut said);
         let description = said.description.is_some().then_some((said.summary, said.description));

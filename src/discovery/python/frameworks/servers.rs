@@ -38,6 +38,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         of: of.into_iter().collect(),
         names: module.exports.named(),
         given: offers.given.clone(),
+        mounts: super::mounts::mounts_of(module, body),
         program: super::attached::program_of(module),
         waiting: Vec::new(),
         listing: Listing { has_handlers: super::low_level::has_handlers(module), ..Listing::default() },
