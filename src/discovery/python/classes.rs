@@ -62,7 +62,7 @@ impl Ancestry<'_> {
 pub(super) const LONGEST_ANCESTRY: usize = 16;
 
 /// Bases that do not affect the JSON form.
-const FORMLESS: [&str; 6] = [
+pub(super) const FORMLESS: [&str; 6] = [
     "builtins.object",
     "abc.ABC",
     "typing.Generic",

@@ -21,6 +21,17 @@ pub(super) fn warn_of_unread(module: &mut Module<'_>, source: &str) {
     }
 }
 
+/// Warns of tools that a framework's class makes of something else than a function of the file.
+pub(super) fn warn_of_unmade(module: &mut Module<'_>, source: &str) {
+    for (call, value) in std::mem::take(&mut module.offers.unmade) {
+        let made_of = source.get(value.range().to_std_range()).unwrap_or_default().lines().next().unwrap_or_default();
+        let what =
+            format!("a tool is made of `{made_of}`, not of a function with parameters of its own, so it is not served");
+        let fix = "make it of a function with parameters, `def search(query: str) -> str: …`";
+        module.warn(module.lines.of_node(call), INNER_TOOLS, what, fix);
+    }
+}
+
 /// Says what to do in a file without tools.
 pub(super) fn warn_of_no_tools(module: &mut Module<'_>) {
     if let Some(class) = idle_classes(module).first().filter(|_| !module.servers.makes) {

@@ -51,7 +51,7 @@ use self::all_imports::imports_at_start;
 use self::docstring::Docstring;
 use self::frameworks::{CLASS_RULE, frontmatter, low_level_tools, tools_for_others};
 use self::functions::describe;
-use self::missing::{warn_of_no_tools, warn_of_unread};
+use self::missing::{warn_of_no_tools, warn_of_unmade, warn_of_unread};
 use self::module::Module;
 use self::program::{does_something, program};
 use self::public::{public_functions, waiting_functions};
@@ -214,6 +214,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         module.warn(line, INNER_TOOLS, what, fix);
     }
     warn_of_unread(&mut module, source);
+    warn_of_unmade(&mut module, source);
     let public = public_functions(&mut module, parsed.suite());
     module.servers.marks |= public.iter().any(|served| served.is_bound);
     let mut described: Vec<Function> =

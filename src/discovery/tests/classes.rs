@@ -216,6 +216,14 @@ fn custom_forms_of_root_models_and_annotations_are_left_open() {
 }
 
 #[test]
+fn a_class_that_is_not_served_is_named() {
+    let text = "from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n    def run(self): ...\nclass One(Base):\n    \
+                def run(self): ...\n";
+    let found = file(text);
+    assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("no-tools", 5), "not the abstract one");
+}
+
+#[test]
 fn a_class_may_name_classes_within_itself() {
     let models = "import enum\nfrom typing import Self\nfrom dataclasses import dataclass\nfrom pydantic import BaseModel\n\
                   class Status(str, enum.Enum):\n    TOP = 'top'\n\

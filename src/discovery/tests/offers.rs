@@ -252,3 +252,28 @@ fn functions_that_an_agent_is_given_are_its_tools() {
         assert_eq!(names(&file(&format!("def f(a: int): ...\ndef helper(): ...\n{text}"))), ["f", "helper"], "{text}");
     }
 }
+
+#[test]
+fn tools_that_are_made_of_something_else_than_a_function_are_named() {
+    let imports = "from langchain_core.tools import StructuredTool, Tool\nfrom agents import FunctionTool\nfrom shop import find\n\
+                   import shop\nclass Search:\n    def run(self, q): ...\nsearch = Search()\ndef ok(q: str): ...\n";
+    let found = |made: &str| {
+        let found = file(&format!("{imports}{made}\n"));
+        let rules = found.warnings.iter().filter(|it| it.rule == "inner-tools").count();
+        (names(&found).join(" "), rules)
+    };
+    for (made, expected) in [
+        (
+            "tools = [Tool(name='up', func=str.upper, description='x'), Tool(name='o', func=ok, description='x')]",
+            ("o", 1),
+        ),
+        ("t = Tool('s', search.run, 'x')", ("", 1)),
+        ("t = StructuredTool.from_function(func=lambda q: q, name='x')", ("", 1)),
+        ("t = FunctionTool(name='x', params_json_schema={}, on_invoke_tool=ok)", ("", 1)),
+        ("t = Tool('x', ok, 'x')", ("x", 0)),
+        ("t = Tool('x', find, 'x')\nu = Tool(name='y', func=shop.find)", ("ok", 0)),
+    ] {
+        let (served, count) = found(made);
+        assert_eq!((served.as_str(), count), expected, "{made}");
+    }
+}

@@ -8,6 +8,7 @@ use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
 use super::single::{attribute, is_tool_by_its_form, needed_field, one};
 use super::{decorated_by, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
+use crate::discovery::python::classes::FORMLESS;
 use crate::discovery::python::module::{Binding, Module, name_of};
 use crate::discovery::python::names::Named;
 use crate::discovery::python::public::Served;
@@ -94,15 +95,20 @@ pub(in crate::discovery::python) fn extends_open_webui(class: &StmtClassDef) -> 
     }
 }
 
-/// The names of classes that have public methods and offer none of them.
+/// Classes that have public methods and offer none of them. Those that others derive from come last.
 pub(in crate::discovery::python) fn idle_classes<'a>(module: &Module<'a>) -> Vec<&'a StmtClassDef> {
     let has_method = |class: &StmtClassDef| own_methods(class).any(|method| is_public(method) && !is_property(method));
     let is_plain = |class: &&'a StmtClassDef| {
         let ancestry = module.ancestry(class);
-        ancestry.outside.is_empty() && module.dataclass_of(class).is_none() && !class.name.starts_with('_')
+        let is_own = ancestry.outside.iter().all(|base| FORMLESS.contains(&base.as_str()));
+        is_own && module.dataclass_of(class).is_none() && !class.name.starts_with('_')
     };
     let mut idle: Vec<_> = classes(module).filter(is_plain).filter(|class| has_method(class)).collect();
-    idle.sort_by_key(|class| class.range.start());
+    let is_base = |class: &StmtClassDef| {
+        let mut ancestries = classes(module).filter(|other| !std::ptr::eq(*other, class)).map(|it| module.ancestry(it));
+        ancestries.any(|ancestry| ancestry.classes.iter().any(|base| std::ptr::eq(*base, class)))
+    };
+    idle.sort_by_cached_key(|class| (is_base(class), class.range.start()));
     idle
 }
 

@@ -123,6 +123,8 @@ pub(super) struct Offers<'a> {
     gives: bool,
     /// Calls that give a server something that cannot be resolved by reading the file, and what they give.
     pub(super) unread: Vec<(&'a ExprCall, &'a Expr)>,
+    /// Calls that make a tool of something that is no function of the file, and what that is.
+    pub(super) unmade: Vec<(&'a ExprCall, &'a Expr)>,
     /// The functions that a low-level server is given to list and to call tools.
     given_handlers: Option<(&'a StmtFunctionDef, &'a StmtFunctionDef)>,
     /// Whether the file marks what it offers: a function without a mark is then none of it.
@@ -162,6 +164,7 @@ impl<'a> Offers<'a> {
             let inside = listed_tools(module, call).iter();
             let listed = inside.clone().filter_map(|one| Some((function_named(module, one)?, Offer::default())));
             let made = inside.filter_map(Expr::as_call_expr).chain([*call]);
+            found.unmade.extend(made.clone().filter_map(|call| Some((call, unmade(module, call)?))));
             for (function, offer) in made.filter_map(|call| offer_of_call(module, call)).chain(listed) {
                 found.tools.entry(place(function)).or_insert(offer);
             }
@@ -178,7 +181,7 @@ impl<'a> Offers<'a> {
         }
         // An agent is also given tools of packages.
         let is_given = found.gives && found.given.iter().any(|given| given.bound.is_none());
-        found.are_marked |= !found.tools.is_empty() || is_given;
+        found.are_marked |= !found.tools.is_empty() || is_given || !found.unmade.is_empty();
         found
     }
 
@@ -284,6 +287,20 @@ fn offer_of_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<(&'a Stm
     }
     let makes_one = maker(module, &call.func).is_some() || is_class(module, &call.func);
     makes_one.then(|| Some((function()?, read_offer(module, call))))?
+}
+
+/// What a framework's class makes a tool of, if that is neither a function of the file nor of another one: `Tool("up", str.upper, "…")`.
+fn unmade<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<&'a Expr> {
+    const OF_REQUESTS: &str = "on_invoke_tool"; // takes the arguments as text
+    let top = module.outside_name(&call.func).map(|full| package(&full).to_owned())?;
+    let is_one = is_class(module, &call.func) && (top.starts_with("langchain") || top == "agents");
+    let given = ["func", "coroutine", OF_REQUESTS].iter().find_map(|name| keyword(call, name));
+    let is_function = |value: &Expr| match module.resolve(value) {
+        Named::Outside(full) => !full.starts_with("builtins."),
+        _ => function_named(module, value).is_some(),
+    };
+    let is_made = |value: &Expr| keyword(call, OF_REQUESTS).is_none() && is_function(value);
+    given.or_else(|| call.arguments.args.get(1)).filter(|value| is_one && !is_made(value))
 }
 
 /// `StructuredTool.from_function`, `FunctionTool`
