@@ -20,7 +20,7 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) {
     let folders = subject.settings.import_folders(&surroundings.config.environment);
-    let provided = Provided::to(subject.file, folders, imports.iter().map(|(module, _)| module.as_str()));
+    let provided = Provided::to(subject.file, folders);
     let mut seen = BTreeSet::new();
     let tops = imports.iter().map(|(module, name)| (top(module), name));
     let unknown: Vec<_> = tops.filter(|(top, _)| !provided.has(top) && seen.insert((*top).to_owned())).collect();
@@ -29,9 +29,8 @@ pub(super) fn check(
     }
     // An environment that is built already knows better than any name.
     let installed = (surroundings.installed)(&surroundings.config, subject.file);
-    let extends_path = ["sys.path", "addsitedir"].iter().any(|word| subject.text.source.contains(word));
     let declares_nothing = declared(subject.file).next().is_none();
-    let is_certain = !extends_path && (installed.is_some() || declares_nothing);
+    let is_certain = !subject.file.adds_modules && (installed.is_some() || declares_nothing);
     let (of_open_webui, unknown): (Vec<_>, Vec<_>) =
         unknown.into_iter().partition(|(module, _)| *module == "open_webui");
     findings.extend(of_open_webui.into_iter().map(|(module, name)| {

@@ -114,6 +114,7 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             if file.helpers.iter().any(|helper| offering.contains(helper) || hosts.contains_key(helper)) {
                 file.warnings.retain(|warning| warning.rule != NO_TOOLS); // it runs or uses that one
             }
+            file.adds_modules = self.adds_modules(file);
             self.look_for_needs(file, &mut folders);
         }
     }

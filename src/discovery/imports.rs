@@ -26,6 +26,8 @@ pub(super) struct Neighbours<R> {
     pub serving: HashMap<PathBuf, ToolFile>,
     /// The files that are written for the first version of the MCP SDK.
     of_first_sdk: HashSet<PathBuf>,
+    /// Those that add folders or modules to what can be imported.
+    adding: HashSet<PathBuf>,
     /// The folders that tool files lie in, which are on their `sys.path`.
     roots: HashSet<PathBuf>,
     read: R,
@@ -39,7 +41,8 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
         let needing = files.iter().filter(|file| file.kind == Kind::Internal && file.imports_packages());
         let elsewhere = needing.map(|file| file.path.clone()).collect();
         let of_first_sdk = files.iter().filter(|file| uses_first_sdk(file)).map(|file| file.path.clone()).collect();
-        Self { known, elsewhere, serving: HashMap::new(), of_first_sdk, roots, read }
+        let adding = files.iter().filter(|file| file.adds_modules).map(|file| file.path.clone()).collect();
+        Self { known, elsewhere, serving: HashMap::new(), of_first_sdk, adding, roots, read }
     }
 
     /// What a file imports. One that was not scanned (`_common.py`) is read now.
@@ -48,6 +51,9 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             let file = (self.read)(path);
             if file.imports_packages() {
                 self.elsewhere.insert(path.to_owned());
+            }
+            if file.adds_modules {
+                self.adding.insert(path.to_owned());
             }
             if uses_first_sdk(&file) {
                 self.of_first_sdk.insert(path.to_owned());
@@ -106,6 +112,11 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             }
         }
         reached
+    }
+
+    /// Whether a file or one of its helpers adds folders or modules to what it can import.
+    pub fn adds_modules(&self, file: &ToolFile) -> bool {
+        std::iter::once(&file.path).chain(&file.helpers).any(|path| self.adding.contains(path))
     }
 
     pub fn is_for_first_sdk(&self, file: &ToolFile) -> bool {

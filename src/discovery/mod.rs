@@ -112,9 +112,12 @@ pub struct ToolFile {
     pub servers: Servers,
     /// The modules it imports, dotted and sorted.
     pub imports: Vec<String>,
-    /// Those that it imports as soon as it starts and without which it ends; none where it extends its path.
+    /// Those that it imports as soon as it starts and without which it ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports_at_start: Vec<String>,
+    /// Whether it, or one of its helpers, may add folders or modules to those that it can import.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adds_modules: bool,
     /// The names in its hints that only live types can resolve.
     pub open: OpenNames,
     /// The names in its hints and defaults that it imports, dotted. A neighbour may define them.

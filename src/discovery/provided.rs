@@ -16,9 +16,10 @@ pub struct Provided<'f> {
 }
 
 impl<'f> Provided<'f> {
-    /// For a file that also imports from these folders. `modules` is what it imports, dotted.
-    pub fn to<'m>(file: &'f ToolFile, mut folders: Vec<PathBuf>, modules: impl Iterator<Item = &'m str>) -> Self {
+    /// For a file that also imports from these folders.
+    pub fn to(file: &'f ToolFile, mut folders: Vec<PathBuf>) -> Self {
         folders.push(file.path.parent().unwrap_or(Path::new(".")).to_owned());
+        let modules = file.imports.iter().map(String::as_str);
         let of_own_package = modules.filter(|module| above_own_package(&file.path, module).is_some());
         Self {
             declared: declared(file).collect(),
@@ -46,11 +47,11 @@ pub fn declared(file: &ToolFile) -> impl Iterator<Item = &str> {
 /// Why a file that also imports from these folders certainly fails as soon as a worker runs it: it declares no dependency, and imports
 /// what neither Python nor a file beside it has.
 pub fn cannot_start(file: &ToolFile, folders: Vec<PathBuf>) -> Option<Diagnosis> {
-    if declared(file).next().is_some() {
+    if file.adds_modules || declared(file).next().is_some() {
         return None;
     }
     let modules = || file.imports_at_start.iter().map(String::as_str);
-    let provided = Provided::to(file, folders, modules());
+    let provided = Provided::to(file, folders);
     let mut seen = BTreeSet::new();
     let missing: Vec<&str> =
         modules().map(top).filter(|module| !provided.has(module) && seen.insert(*module)).collect();

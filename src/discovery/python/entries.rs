@@ -99,7 +99,7 @@ fn takes_request(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     full.split_once('.').is_some_and(|(package, rest)| REQUESTS.contains(&package) && rest.ends_with("Request"))
 }
 
-/// `def build() -> FastMCP`, `def build() -> Starlette`
+/// `def build() -> FastMCP`, `def build() -> Starlette`, or without a hint `return Server(…)`
 fn returns_a_server(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     const APPLICATIONS: [&str; 9] = [
         "aiohttp.Application",
@@ -112,19 +112,32 @@ fn returns_a_server(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
         "starlette.Starlette",
         "tornado.Application",
     ];
-    let Some(hint) = function.returns.as_deref() else { return false };
-    let class = hint.as_subscript_expr().map_or(hint, |it| &it.value);
-    let named = match class.as_string_literal_expr() {
-        Some(text) => {
-            let mut parts = text.value.to_str().split('.');
-            let first = parts.next().unwrap_or_default();
-            module.bound(first, &parts.collect::<Vec<_>>())
-        }
-        None => module.resolve(class),
+    let is_one = |class: &Expr| {
+        let class = class.as_subscript_expr().map_or(class, |it| &it.value);
+        let named = match class.as_string_literal_expr() {
+            Some(text) => {
+                let mut parts = text.value.to_str().split('.');
+                let first = parts.next().unwrap_or_default();
+                module.bound(first, &parts.collect::<Vec<_>>())
+            }
+            None => module.resolve(class),
+        };
+        let Named::Outside(full) = named else { return false };
+        let short = format!("{}.{}", package(&full), last_name(&full));
+        is_server_class(&full) || APPLICATIONS.contains(&short.as_str())
     };
-    let Named::Outside(full) = named else { return false };
-    let short = format!("{}.{}", package(&full), last_name(&full));
-    is_server_class(&full) || APPLICATIONS.contains(&short.as_str())
+    if let Some(hint) = function.returns.as_deref() {
+        return is_one(hint);
+    }
+    let made = |value: &Expr| value.as_call_expr().is_some_and(|call| is_one(&call.func));
+    let returned = function.body.iter().rev().find_map(|statement| statement.as_return_stmt()?.value.as_deref());
+    returned.is_some_and(|value| {
+        let mut assigned = function.body.iter().filter_map(Stmt::as_assign_stmt);
+        made(value)
+            || assigned.any(|one| {
+                made(&one.value) && one.targets.iter().any(|it| name_of(it).is_some() && name_of(it) == name_of(value))
+            })
+    })
 }
 
 /// Whether a function makes the parser of the file's command line.

@@ -9,7 +9,7 @@ use super::classes::{ClassKind, LONGEST_ANCESTRY};
 use super::containers::elements;
 use super::module::Module;
 use super::names::{Named, dotted};
-use super::schema::{Reference, Schema, Target, admits_anything};
+use super::schema::{LARGEST_ALIAS, Reference, Schema, Target, admits_anything, size_of};
 use super::types::Hints;
 
 /// What type parameters stand for, by their names.
@@ -19,8 +19,12 @@ pub(super) type Parameters<'a> = HashMap<&'a str, Argument<'a>>;
 #[derive(Debug)]
 pub(super) struct Argument<'a> {
     schema: Schema,
+    /// What it refers to, which also says on which side it was read.
     references: Vec<Reference<'a>>,
+    size: usize,
     text: String,
+    /// How often it was put into something else: `Tree[list[T]]` within `Tree[T]` has no end.
+    growth: usize,
 }
 
 /// A generic class with arguments for all of its type parameters.
@@ -30,10 +34,14 @@ pub(super) struct BoundClass<'a> {
     pub(super) parameters: Rc<Parameters<'a>>,
     /// Its name among the definitions, as pydantic writes it: `Page_int_`.
     pub(super) name: String,
+    /// The number of the first one that looks like it, on whatever side: they have one name.
+    pub(super) first: usize,
 }
 
-/// More of them are left open: a class may extend itself with ever longer arguments.
-const MOST_BOUND: usize = 64;
+/// More of them in one file are left open.
+const MOST_BOUND: usize = 2000;
+/// Arguments that were put into something else more often are left open.
+const MOST_GROWTH: usize = 3;
 /// Deeper arguments of generic classes are left open.
 const DEEPEST_WRITTEN: usize = 8;
 /// Longer names of definitions are cut.
@@ -66,7 +74,7 @@ impl<'a> Hints<'_, 'a> {
         let texts: Vec<String> =
             elements(&generic.slice).iter().map(|given| self.text_of(given, DEEPEST_WRITTEN)).collect();
         let name = definition_name(&class.name, &texts.join(","));
-        let number = self.module.bind_class(BoundClass { class, parameters: Rc::new(parameters), name })?;
+        let number = self.module.bind_class(class, parameters, name)?;
         Some(self.refer(Reference { side, target: Target::Bound(number) }))
     }
 
@@ -80,11 +88,15 @@ impl<'a> Hints<'_, 'a> {
         let outer = std::mem::take(&mut self.references);
         let mut found = Parameters::new();
         for (name, given) in names.into_iter().zip(given) {
+            let growth = self.growth_of(given, DEEPEST_WRITTEN);
+            if growth > MOST_GROWTH {
+                continue;
+            }
             let schema = self.inner(given);
             let references = std::mem::take(&mut self.references);
             if !admits_anything(&schema) {
-                let text = self.text_of(given, DEEPEST_WRITTEN);
-                found.insert(name, Argument { schema, references, text });
+                let (size, text) = (size_of(&schema), self.text_of(given, DEEPEST_WRITTEN));
+                found.insert(name, Argument { schema, references, size, text, growth });
             }
         }
         self.references = outer;
@@ -94,6 +106,9 @@ impl<'a> Hints<'_, 'a> {
     /// What a name stands for that is a type parameter of the class whose definition is read.
     pub(super) fn parameter(&mut self, name: &str) -> Option<Schema> {
         if let Some(argument) = self.parameters.get(name) {
+            if argument.size > LARGEST_ALIAS || !self.module.budget.spend(argument.size) {
+                return Some(Schema::new());
+            }
             let schema = argument.schema.clone();
             let new = argument.references.iter().filter(|reference| !self.references.contains(reference));
             let new: Vec<Reference<'a>> = new.copied().collect();
@@ -110,20 +125,25 @@ impl<'a> Hints<'_, 'a> {
         class: &'a StmtClassDef,
         own: Rc<Parameters<'a>>,
     ) -> HashMap<usize, Rc<Parameters<'a>>> {
+        let is_model = self.module.ancestry(class).kind == ClassKind::Model;
+        let is_of_pydantic = !is_model && self.module.imports.iter().any(|import| import.starts_with("pydantic"));
         let mut found = HashMap::new();
         let mut left = vec![(class, own)];
         while let Some((class, parameters)) = left.pop() {
             if found.len() > LONGEST_ANCESTRY || found.contains_key(&std::ptr::from_ref(class).addr()) {
                 continue;
             }
-            for written in class.arguments.iter().flat_map(|arguments| &arguments.args) {
+            // Of two ways to a class, the first counts, as for Python.
+            for written in class.arguments.iter().flat_map(|arguments| arguments.args.iter().rev()) {
                 let generic = written.as_subscript_expr();
                 let Named::Class(parent) = self.module.resolve(generic.map_or(written, |it| &it.value)) else {
                     continue;
                 };
                 self.parameters = Rc::clone(&parameters);
                 self.owner = Some(class);
-                let of_parent = generic.map(|generic| self.arguments(parent, &generic.slice)).unwrap_or_default();
+                let mut of_parent = generic.map(|generic| self.arguments(parent, &generic.slice)).unwrap_or_default();
+                // pydantic takes the `T` of `class Boxes(Box[list[T]], Generic[T])` for that of the base, except in its models.
+                of_parent.retain(|_, argument| !is_of_pydantic || argument.growth < 2);
                 left.push((parent, Rc::new(of_parent)));
             }
             found.insert(std::ptr::from_ref(class).addr(), parameters);
@@ -132,24 +152,41 @@ impl<'a> Hints<'_, 'a> {
         found
     }
 
+    /// How often the arguments in a hint were put into something else, with this time.
+    fn growth_of(&self, hint: &Expr, depth: usize) -> usize {
+        let Some(depth) = depth.checked_sub(1) else { return usize::MAX };
+        let of = |part: &Expr| self.growth_of(part, depth);
+        let grown = |growth: usize| if growth > 0 { growth.saturating_add(1) } else { 0 };
+        match hint {
+            // One that is given on did not grow; from 1 on, so that one that is mentioned is known.
+            Expr::Name(name) => self.parameters.get(name.id.as_str()).map_or(0, |argument| argument.growth.max(1)),
+            Expr::Subscript(generic) => grown(of(&generic.slice)),
+            Expr::Tuple(tuple) => tuple.elts.iter().map(of).max().unwrap_or_default(),
+            Expr::BinOp(either) => of(&either.left).max(of(&either.right)),
+            Expr::StringLiteral(text) => Module::unquote(text).map_or(0, |hint| of(&hint)),
+            _ => 0,
+        }
+    }
+
     /// A hint as people write it, for the name of a definition.
     fn text_of(&self, hint: &Expr, depth: usize) -> String {
+        let mut text = self.whole_text_of(hint, depth);
+        text.truncate(text.floor_char_boundary(LONGEST_NAME));
+        text
+    }
+
+    fn whole_text_of(&self, hint: &Expr, depth: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else { return String::new() };
+        let part = |part: &Expr| self.text_of(part, depth);
         match hint {
             Expr::NoneLiteral(_) => "None".to_owned(),
             Expr::Name(name) => {
                 self.parameters.get(name.id.as_str()).map_or_else(|| name.id.to_string(), |it| it.text.clone())
             }
             Expr::Attribute(attribute) => attribute.attr.to_string(),
-            Expr::Subscript(generic) => {
-                format!("{}[{}]", self.text_of(&generic.value, depth), self.text_of(&generic.slice, depth))
-            }
-            Expr::Tuple(tuple) => {
-                tuple.elts.iter().map(|part| self.text_of(part, depth)).collect::<Vec<_>>().join(", ")
-            }
-            Expr::BinOp(either) => {
-                format!("{} | {}", self.text_of(&either.left, depth), self.text_of(&either.right, depth))
-            }
+            Expr::Subscript(generic) => format!("{}[{}]", part(&generic.value), part(&generic.slice)),
+            Expr::Tuple(tuple) => tuple.elts.iter().take(DEEPEST_WRITTEN).map(part).collect::<Vec<_>>().join(", "),
+            Expr::BinOp(either) => format!("{} | {}", part(&either.left), part(&either.right)),
             Expr::StringLiteral(text) => format!("'{}'", text.value.to_str()),
             _ => String::new(),
         }
@@ -197,23 +234,32 @@ impl<'a> Module<'a> {
     }
 
     /// The number of a class with arguments, each of which is kept once; `None` if there are too many.
-    fn bind_class(&self, bound: BoundClass<'a>) -> Option<usize> {
+    fn bind_class(&self, class: &'a StmtClassDef, parameters: Parameters<'a>, name: String) -> Option<usize> {
         let mut known = self.bound_classes.borrow_mut();
-        let is_same = |other: &Rc<BoundClass<'a>>| {
-            std::ptr::eq(other.class, bound.class)
-                && other.parameters.len() == bound.parameters.len()
+        let is_like = |other: &BoundClass<'a>| {
+            std::ptr::eq(other.class, class)
+                && other.parameters.len() == parameters.len()
                 && other
                     .parameters
                     .iter()
-                    .all(|(name, it)| bound.parameters.get(name).is_some_and(|own| own.schema == it.schema))
+                    .all(|(name, it)| parameters.get(name).is_some_and(|own| own.schema == it.schema))
         };
-        if let Some(number) = known.iter().position(is_same) {
+        // Their references say on which side the arguments were read.
+        let is_same = |other: &BoundClass<'a>| {
+            other
+                .parameters
+                .iter()
+                .all(|(name, it)| parameters.get(name).is_some_and(|own| own.references == it.references))
+        };
+        let mut alike = known.iter().enumerate().filter(|(_, other)| is_like(other));
+        let first = alike.clone().find(|(_, other)| other.name == name).map_or(known.len(), |(number, _)| number);
+        if let Some((number, _)) = alike.find(|(_, other)| is_same(other)) {
             return Some(number);
         }
         if known.len() >= MOST_BOUND {
             return None;
         }
-        known.push(Rc::new(bound));
+        known.push(Rc::new(BoundClass { class, parameters: Rc::new(parameters), name, first }));
         Some(known.len() - 1)
     }
 

@@ -70,6 +70,19 @@ fn too_deep() -> Diagnosis {
     Diagnosis::new("the code nests too deeply for Python", "split it")
 }
 
+/// What a file has that adds folders or modules to those that it can import.
+const ADDING_MODULES: [&str; 9] = [
+    "sys.path",
+    "addsitedir",
+    "sys.modules",
+    "meta_path",
+    "path_hooks",
+    "__import__",
+    "exec(",
+    "from sys import",
+    "import sys as",
+];
+
 /// Reads one file. [`ToolFile::helpers`] stays empty: only a scan knows the neighbours.
 pub fn read_file(path: &Path) -> ToolFile {
     match bytes_of(path) {
@@ -264,9 +277,8 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.borrowed = module.take_borrowed();
     file.servers = module.servers;
     file.imports = module.imports.into_iter().collect();
-    // What adds folders or modules itself may find anything.
-    let adds_modules = ["sys.path", "addsitedir", "sys.modules"].iter().any(|word| source.contains(word));
-    file.imports_at_start = if adds_modules { Vec::new() } else { imports_at_start(parsed.suite()) };
+    file.adds_modules = ADDING_MODULES.iter().any(|word| source.contains(word));
+    file.imports_at_start = imports_at_start(parsed.suite());
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
@@ -348,6 +360,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         servers: Servers::default(),
         imports: Vec::new(),
         imports_at_start: Vec::new(),
+        adds_modules: false,
         open: OpenNames::new(),
         borrowed: Vec::new(),
         helpers: Vec::new(),

@@ -10,6 +10,7 @@ use ruff_python_ast::{Expr, StmtClassDef};
 use serde_json::{Map, Value, json};
 
 use super::annotations::is_annotation;
+use super::generics::BoundClass;
 use super::known_types::Side;
 use super::module::Module;
 use super::types::{DEEPEST_HINT, Hints};
@@ -163,7 +164,11 @@ pub(super) enum Target<'a> {
     Live(usize),
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    fn bound(&self, module: &Module<'a>) -> Option<Rc<BoundClass<'a>>> {
+        if let Self::Bound(number) = self { module.bound_class(*number) } else { None }
+    }
+
     fn place(&self) -> usize {
         match self {
             Self::Class(class) => std::ptr::from_ref(*class).addr(),
@@ -260,18 +265,18 @@ impl<'a> Module<'a> {
 
     /// The key of a definition. A class with the same form inside and outside of models has one key.
     pub(super) fn key_of(&self, reference: Reference<'a>) -> String {
-        let bound;
+        let (bound, mut place) = (reference.target.bound(self), reference.target.place());
         let (name, is_shared) = match reference.target {
             Target::Class(class) => (class.name.as_str(), self.ancestry(class).is_same_everywhere()),
-            Target::Bound(number) => {
-                bound = self.bound_class(number);
+            Target::Bound(_) => {
                 let Some(bound) = &bound else { return String::new() };
+                place = Target::Bound(bound.first).place();
                 (bound.name.as_str(), self.ancestry(bound.class).is_same_everywhere())
             }
             Target::Alias(name, _) => (name, false),
             Target::Live(place) => return self.live.definition(place).map(|live| live.key.clone()).unwrap_or_default(),
         };
-        reference.key(&self.name_of_definition(name, reference.target.place()), is_shared)
+        reference.key(&self.name_of_definition(name, place), is_shared)
     }
 
     /// `{"$ref": …}`

@@ -101,11 +101,11 @@ impl<'m, 'a> Hints<'m, 'a> {
     }
 
     fn name(&mut self, hint: &Expr) -> Schema {
-        if let Some(schema) = name_of(hint).and_then(|name| self.parameter(name)) {
-            return schema;
-        }
         if let Some(class) = self.class_within(hint) {
             return self.class(class);
+        }
+        if let Some(schema) = name_of(hint).and_then(|name| self.parameter(name)) {
+            return schema;
         }
         match self.module.resolve(hint) {
             Named::Outside(name) if ["typing.Self", "typing_extensions.Self"].contains(&name.as_str()) => {

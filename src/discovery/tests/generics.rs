@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::input;
+use super::{Function, file, input};
 
 const IMPORTS: &str = "from dataclasses import dataclass\nfrom typing import Generic, NamedTuple, TypedDict, TypeVar\n\
                        from pydantic import BaseModel\nT = TypeVar('T')\nK = TypeVar('K')\nclass User(BaseModel):\n    name: str\n";
@@ -73,4 +73,50 @@ fn what_a_type_parameter_stands_for_may_be_unknown() {
         let item = property(&whole, key, "item");
         assert!(item == json!({}) || item == json!({"type": "array"}), "{class}{hint}: {whole}");
     }
+}
+
+#[test]
+fn the_same_arguments_are_others_on_the_other_side() {
+    let models = "from pydantic import Field\nfrom datetime import datetime\nclass Item(BaseModel):\n    id: int = Field(alias='ID')\n    tags: list[str] = []\n\
+                  class Page(BaseModel, Generic[T]):\n    items: list[T]\n";
+    let (give, take) = ("def give() -> Page[Item]: ...\n", "def take(page: Page[Item]): ...\n");
+    for text in [[give, take].concat(), [take, give].concat()] {
+        let found = file(&format!("{IMPORTS}{models}{text}"));
+        let of = |name: &str| found.functions.iter().find(|function| function.name == name).unwrap();
+        let taken = Value::Object(of("take").input_schema.read());
+        assert_eq!(taken["$defs"]["Item"]["required"], json!(["ID"]), "{text}");
+        assert_eq!(taken["properties"]["page"], json!({"$ref": "#/$defs/Page_Item_"}));
+        let given = Value::Object(of("give").output_schema.as_ref().unwrap().read());
+        assert_eq!(given["$defs"]["Item"]["required"], json!(["id", "tags"]), "{text}");
+    }
+}
+
+#[test]
+fn classes_that_grow_by_themselves_end_soon_and_alone() {
+    for inner in ["list[T]", "tuple[T, T, T, T]", "P[T, T]", "dict[str, P[T, list[T]]]"] {
+        let text = format!(
+            "@dataclass\nclass P(Generic[T, K]):\n    a: T\n    b: K\n@dataclass\nclass Tree(Generic[T]):\n    value: T\n    \
+             up: 'Tree[{inner}] | None' = None\n"
+        );
+        let found = file(&format!("{IMPORTS}{text}def f(a: Tree[int]): ...\ndef g(a: Tree[str]): ...\n"));
+        for (function, kind) in found.functions.iter().zip(["integer", "string"]) {
+            let schema = function.input_schema.read();
+            let key = schema["properties"]["a"]["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+            assert_eq!(schema["$defs"][key]["properties"]["value"]["type"], kind, "{inner}");
+            assert!(serde_json::to_string(&schema).unwrap().len() < 100_000, "{inner}");
+        }
+    }
+    let many: Vec<String> =
+        (0..200).map(|at| format!("class C{at}(BaseModel):\n    x: int\ndef f{at}(a: Box[C{at}]): ...\n")).collect();
+    let found = file(&format!("{IMPORTS}class Box(BaseModel, Generic[T]):\n    item: T\n{}", many.concat()));
+    let is_open = |it: &Function| it.input_schema.read()["properties"]["a"] == json!({"$ref": "#/$defs/Box"});
+    assert_eq!(found.functions.iter().filter(|it| is_open(it)).count(), 0);
+}
+
+#[test]
+fn of_two_ways_to_a_base_the_first_counts() {
+    let classes = "class Root(BaseModel, Generic[T]):\n    x: T\nclass A(Root[int]): ...\nclass B(Root[str]): ...\nclass Both(A, B): ...\n";
+    assert_eq!(property(&schema(classes, "Both"), "Both", "x"), json!({"type": "integer"}));
+    let within = "class Box(BaseModel, Generic[T]):\n    class T(BaseModel):\n        z: int\n    t: T\n";
+    assert!(property(&schema(within, "Box[int]"), "Box_int_", "t")["$ref"].is_string(), "not the parameter");
 }

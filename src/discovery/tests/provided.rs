@@ -13,6 +13,9 @@ fn said(text: &str) -> Option<String> {
         ("package/__init__.py", ""),
         ("space/part.py", ""),
         ("further/far.py", ""),
+        ("fast.cpython-311-x86_64-linux-gnu.so", ""),
+        ("old.pyc", ""),
+        ("adding.py", "import sys\nsys.path.append('/x')\n"),
     ]);
     let found = scan(&[folder.path().to_owned()]);
     let file = found.files.iter().find(|file| file.path.ends_with("a.py")).expect("a tool file");
@@ -49,7 +52,26 @@ fn what_may_be_there_is_not_missed() {
         "import sys\nsys.path.insert(0, '/x')\nimport requests\n",
         "import site\nsite.addsitedir('/x')\nimport requests\n",
         &format!("{DECLARED}import requests\n"),
+        "import fast, old\n",
+        "import adding\nimport requests\n",
+        "from sys import path\npath.append('/x')\nimport requests\n",
     ] {
         assert_eq!(said(text), None, "{text}");
     }
+}
+
+#[test]
+fn a_file_of_a_package_imports_from_it() {
+    let text = "from kit import helper\nimport kit.other\ndef f(): ...\n";
+    let folder = folder(&[("kit/a.py", text), ("kit/helper.py", ""), ("kit/other.py", "")]);
+    let found = scan(&[folder.path().join("kit")]);
+    let file = found.files.iter().find(|file| file.path.ends_with("a.py")).expect("a tool file");
+    assert_eq!(cannot_start(file, Vec::new()), None);
+    let archive = folder.path().join("kit/a.py");
+    let text = "import requests\ndef f(): ...\n";
+    std::fs::write(&archive, text).unwrap();
+    let found = scan(&[folder.path().join("kit")]);
+    let file = found.files.iter().find(|file| file.path.ends_with("a.py")).expect("a tool file");
+    assert!(cannot_start(file, Vec::new()).is_some());
+    assert_eq!(cannot_start(file, vec![archive]), None, "what is no folder may be an archive of modules");
 }

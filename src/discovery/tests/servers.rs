@@ -153,6 +153,9 @@ fn what_classes_give_their_instances_is_read_in_what_a_low_level_server_lists() 
         "class Find(Base):\n    def __init__(self):\n        super().__init__(f'{SEARCH}x')\n",
         "class Find(Find):\n    pass\n",
         "class Find:\n    def __init__(self, name):\n        self.name = name\n",
+        "class Find:\n    def __init__(self, name='x'):\n        self.name = name\n",
+        "class Find(Base):\n    def __init__(self):\n        super().__init__('x')\n        if more:\n            self.name = 'y'\n",
+        "class Sub(Find):\n    name = 'y'\nclass Find:\n    name = 'x'\n",
     ] {
         let found = file(&format!("{server}{base}{class}{method}"));
         assert_eq!(names(&found), [""; 0], "{class}");
@@ -191,6 +194,11 @@ fn functions_that_return_a_server_or_a_web_application_are_no_tools() {
     ] {
         let found = file(&format!("{import}\ndef build() -> {result}: ...\ndef search(q: str) -> str: ...\n"));
         assert_eq!(names(&found), ["search"], "{import}");
+    }
+    for body in ["return Server('x')", "server = Server[int]('x')\n    server.note = 1\n    return server"] {
+        let found =
+            file(&format!("from mcp.server import Server\ndef build():\n    {body}\ndef search(q: str) -> str: ...\n"));
+        assert_eq!(names(&found), ["search"], "{body}");
     }
     let found = file("class Server: ...\nimport jira\ndef build() -> Server: ...\ndef find() -> jira.Server: ...\n");
     assert_eq!(names(&found), ["build", "find"]);

@@ -88,7 +88,7 @@ def default(value):
     if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic_core" in sys.modules:  # addresses, secrets
         return _own_form(value)
     if isinstance(value, complex):
-        return str(value).strip("()")
+        return _own_form(value) if "pydantic_core" in sys.modules else str(value).strip("()")
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))

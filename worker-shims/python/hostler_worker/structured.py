@@ -60,9 +60,22 @@ def _bounds(cls, bound, found=None):
     for base in getattr(cls, "__orig_bases__", ()):
         origin, args = getattr(base, "__origin__", base), getattr(base, "__args__", ())
         if isinstance(origin, type) and origin not in found:
-            given = tuple(bound.get(arg, arg) if type(arg).__name__ == "TypeVar" else arg for arg in args)
+            given = tuple(_with(arg, bound) for arg in args)
             _bounds(origin, bound_by(origin, given), found)
     return found
+
+
+def _with(hint, bound):
+    """A hint with what type parameters stand for: `list[T]`."""
+    if type(hint).__name__ == "TypeVar":
+        return bound.get(hint, hint)
+    parameters = getattr(hint, "__parameters__", ())
+    if not parameters or not hasattr(hint, "__args__"):
+        return hint
+    try:
+        return hint[tuple(bound.get(one, one) for one in parameters)]
+    except TypeError:
+        return hint  # of a form that cannot be given arguments
 
 
 def _of_pydantic(cls, builder, args, is_described):

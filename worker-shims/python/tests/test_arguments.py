@@ -213,6 +213,12 @@ class Conversion(ShimTest):
             class Dates(Box[date]):
                 count: int = 0
             @dataclass
+            class Lists(Box[List[T]], Generic[T]):
+                count: int = 0
+            @dataclass
+            class DateLists(Lists[date]):
+                pass
+            @dataclass
             class More(Dated):
                 text: str = ""
             class Longer(Named):
@@ -220,6 +226,8 @@ class Conversion(ShimTest):
             def box(x: Box[date]): return repr(x)
             def shelf(x: Shelf[str, Box[date]]): return repr(x)
             def dates(x: Dates): return repr(x)
+            def lists(x: Lists[date]): return repr(x.item)
+            def date_lists(x: DateLists): return repr(x.item)
             def more(x: More): return repr(x)
             def longer(x: Longer): return repr(x)
             def plain(x: Box): return repr(x)
@@ -230,6 +238,8 @@ class Conversion(ShimTest):
             ("shelf", {"box": {"item": {"item": "2026-01-02"}}, "label": "a"},
              "Shelf(box=Box(item=Box(item=datetime.date(2026, 1, 2), others=None), others=None), label='a')"),
             ("dates", {"item": "2026-01-02"}, "Dates(item=datetime.date(2026, 1, 2), others=None, count=0)"),
+            ("lists", {"item": ["2026-01-02"]}, "[datetime.date(2026, 1, 2)]"),
+            ("date_lists", {"item": ["2026-01-02"]}, "[datetime.date(2026, 1, 2)]"),
             ("more", {"on": "2026-01-02"}, "More(on=datetime.date(2026, 1, 2), text='')"),
             ("longer", {"on": "2026-01-02", "text": "a"}, "{'on': datetime.date(2026, 1, 2), 'text': 'a'}"),
             ("plain", {"item": "2026-01-02"}, "Box(item='2026-01-02', others=None)"),

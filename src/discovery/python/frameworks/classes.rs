@@ -104,12 +104,14 @@ pub(in crate::discovery::python) fn idle_classes<'a>(module: &Module<'a>) -> Vec
         is_own && module.dataclass_of(class).is_none() && !class.name.starts_with('_')
     };
     let mut idle: Vec<_> = classes(module).filter(is_plain).filter(|class| has_method(class)).collect();
-    let is_base = |class: &StmtClassDef| {
-        let mut ancestries = classes(module).filter(|other| !std::ptr::eq(*other, class)).map(|it| module.ancestry(it));
-        ancestries.any(|ancestry| ancestry.classes.iter().any(|base| std::ptr::eq(*base, class)))
-    };
-    idle.sort_by_cached_key(|class| (is_base(class), class.range.start()));
+    idle.sort_by_cached_key(|class| (is_base(module, class), class.range.start()));
     idle
+}
+
+/// Whether another class of the file derives from one.
+pub(super) fn is_base(module: &Module<'_>, class: &StmtClassDef) -> bool {
+    let mut others = classes(module).filter(|other| !std::ptr::eq(*other, class)).map(|it| module.ancestry(it));
+    others.any(|ancestry| ancestry.classes.iter().any(|base| std::ptr::eq(*base, class)))
 }
 
 fn classes<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'a StmtClassDef> + use<'m, 'a> {

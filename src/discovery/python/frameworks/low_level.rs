@@ -129,9 +129,11 @@ pub(super) fn handlers_within<'a>(
         }
         _ => None,
     };
+    // The one that lists them is only read.
+    let listing = |value: &Expr| own(value).or_else(|| function_named(module, value));
     let servers = Calls::within(&around.body, |call| is_server(module, call));
     let (list, call) =
-        servers.into_iter().find_map(|call| Some((own(keyword(call, LIST)?)?, own(keyword(call, CALL)?)?)))?;
+        servers.into_iter().find_map(|call| Some((listing(keyword(call, LIST)?)?, own(keyword(call, CALL)?)?)))?;
     Some(Handlers { list: Some(list), call: Some(call), are_given: true })
 }
 

@@ -1,8 +1,10 @@
 //! What a class gives each of its instances, where that is written: `self.name` in a method of a class with `name = "search"`, or with
 //! `super().__init__("search")`.
 
+use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 
+use super::classes::is_base;
 use super::keyword;
 use crate::discovery::python::module::{Binding, Module, name_of};
 use crate::discovery::python::names::Named;
@@ -18,7 +20,9 @@ pub(super) fn of_instance<'a>(module: &Module<'a>, call: &ExprCall, value: &Expr
         _ => None,
     });
     let class = classes.find(|class| class.range.contains_range(call.arguments.range))?;
-    attribute_of(module, class, &attribute.attr, None, DEEPEST)
+    // Another class may have another one.
+    let is_leaf = !is_base(module, class);
+    attribute_of(module, class, &attribute.attr, None, DEEPEST).filter(|_| is_leaf)
 }
 
 /// An attribute of the instances of a class whose constructor is called so.
@@ -40,6 +44,9 @@ fn attribute_of<'a>(
         })
     };
     if let Some(init) = init {
+        if assigns_within(init, name) {
+            return None;
+        }
         if let Some(value) = init.body.iter().find_map(|statement| assigned_to_self(statement, name)) {
             return match name_of(value).filter(|name| parameter_of(init, name).is_some()) {
                 Some(parameter) => given(init, parameter, made),
@@ -88,9 +95,28 @@ fn parameter_of(init: &StmtFunctionDef, name: &str) -> Option<usize> {
     init.parameters.iter_non_variadic_params().skip(1).position(|it| it.parameter.name.as_str() == name)
 }
 
-/// What a call gives a parameter, or else its default.
+/// What a call gives a parameter. A default counts only for a call that is known.
 fn given<'a>(init: &'a StmtFunctionDef, parameter: &str, made: Option<&'a ExprCall>) -> Option<&'a Expr> {
-    let place = parameter_of(init, parameter)?;
-    let by_call = made.and_then(|call| keyword(call, parameter).or_else(|| call.arguments.args.get(place)));
+    let (place, call) = (parameter_of(init, parameter)?, made?);
+    let by_call = keyword(call, parameter).or_else(|| call.arguments.args.get(place));
     by_call.or_else(|| init.parameters.iter_non_variadic_params().nth(place + 1)?.default())
+}
+
+/// Whether a constructor assigns an attribute of the instance somewhere else than in its own statements, as under a condition.
+fn assigns_within(init: &StmtFunctionDef, name: &str) -> bool {
+    let mut search = Assigned { name, count: 0 };
+    search.visit_body(&init.body);
+    search.count > init.body.iter().filter(|statement| assigned_to_self(statement, name).is_some()).count()
+}
+
+struct Assigned<'n> {
+    name: &'n str,
+    count: usize,
+}
+
+impl<'e> StatementVisitor<'e> for Assigned<'_> {
+    fn visit_stmt(&mut self, statement: &'e Stmt) {
+        self.count += usize::from(assigned_to_self(statement, self.name).is_some());
+        walk_stmt(self, statement);
+    }
 }
