@@ -20,7 +20,7 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) {
     let folders = subject.settings.import_folders(&surroundings.config.environment);
-    let provided = Provided::to(subject.file, folders);
+    let provided = Provided::of(subject.file, folders);
     let mut seen = BTreeSet::new();
     let tops = imports.iter().map(|(module, name)| (top(module), name));
     let unknown: Vec<_> = tops.filter(|(top, _)| !provided.has(top) && seen.insert((*top).to_owned())).collect();

@@ -153,6 +153,7 @@ pub struct Available {
 
 fn descriptor(tool: &Tool) -> Descriptor {
     let policy = &tool.settings.policy;
+    let (status, problem) = tool.entry.shown();
     Descriptor {
         name: tool.name.clone(),
         mcp_name: tool.mcp_name.clone(),
@@ -161,8 +162,8 @@ fn descriptor(tool: &Tool) -> Descriptor {
         tags: policy.tags.iter().flat_map(|tags| tags.value.iter().cloned()).collect(),
         input_schema: Value::Object(tool.input_schema().clone()),
         output_schema: tool.promised_schema().cloned().map(Value::Object),
-        status: tool.entry.status().to_owned(),
-        error_message: tool.entry.trouble(),
+        status: status.to_owned(),
+        error_message: problem,
         metrics: None,
     }
 }

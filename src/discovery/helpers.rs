@@ -53,6 +53,7 @@ pub fn look_beside(file: &mut ToolFile) {
     file.join(&neighbours.serving, &HashSet::new(), &mut KnownCalls::default());
     let scopes = Scopes::of(file.helpers.iter().chain([&file.path]));
     file.link(&scopes, &neighbours.serving, |file, read| read(file));
+    file.adds_modules = neighbours.adds_modules(file);
     neighbours.look_for_needs(file, &mut Folders::default());
 }
 

@@ -112,10 +112,10 @@ pub struct ToolFile {
     pub servers: Servers,
     /// The modules it imports, dotted and sorted.
     pub imports: Vec<String>,
-    /// Those that it imports as soon as it starts and without which it ends.
+    /// Those that it must be able to import to be loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports_at_start: Vec<String>,
-    /// Whether it, or one of its helpers, may add folders or modules to those that it can import.
+    /// Whether it may add folders or modules to those that it can import. Once its helpers are known, also whether one of these does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adds_modules: bool,
     /// The names in its hints that only live types can resolve.

@@ -1,4 +1,4 @@
-//! Tools of servers that another one mounts with a prefix, which their names begin with, as FastMCP has it.
+//! Tools of servers that are mounted with a prefix. As in FastMCP, their names begin with it.
 
 use std::path::Path;
 
@@ -8,13 +8,16 @@ use super::given::OWN;
 use super::modules::Modules;
 
 use super::several::MADE;
-use super::{Function, ToolFile};
+use super::{Function, Presented, Role, ToolFile};
 use crate::pep723::nearest_identifier;
+
+/// Begins the name of a server that is a variable of a function.
+pub(super) const LOCAL: char = '*';
 
 /// A server that a file mounts with a prefix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Which: `=weather` of the same file, `weather.mcp` of another one; with `()` behind, what that function makes.
+    /// The server: `=weather` of the same file, `=*weather` of a function in it, `weather.mcp` of another one; with `()` behind, what that function makes.
     pub server: String,
     /// What the names of its tools begin with.
     pub prefix: String,
@@ -51,7 +54,7 @@ impl<'f> Mounted<'f> {
         Self { found: found.collect() }
     }
 
-    /// A function of a file, by the name that it has where its server is mounted.
+    /// A function of a file with the name that it has where its server is mounted.
     pub(super) fn named(&self, path: &Path, function: &Function) -> Option<Function> {
         let (.., prefix) = self.found.iter().find(|(file, server, _)| *file == path && function.is_of(server))?;
         let mut renamed = function.clone();
@@ -68,7 +71,10 @@ impl Function {
                 let made = self.symbol().strip_prefix(MADE).and_then(|made| made.strip_prefix(maker));
                 made.is_some_and(|rest| rest.starts_with(':'))
             }
-            None => self.server.as_deref() == Some(server),
+            None => match server.strip_prefix(LOCAL) {
+                Some(local) => self.server.as_deref() == Some(local) && self.symbol().starts_with(MADE),
+                None => self.server.as_deref() == Some(server) && !self.symbol().starts_with(MADE),
+            },
         }
     }
 
@@ -76,6 +82,9 @@ impl Function {
         let name = nearest_identifier(&format!("{prefix}_{}", self.name));
         let own = std::mem::replace(&mut self.name, name);
         self.symbol.get_or_insert(own);
+        if let Role::Prompt(Presented { name: Some(name), .. }) = &mut self.role {
+            *name = format!("{prefix}_{name}");
+        }
     }
 
     /// Gives it the prefix with which its own file mounts its server.

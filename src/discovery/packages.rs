@@ -34,22 +34,8 @@ pub fn above_own_package<'p>(path: &'p Path, import: &str) -> Option<&'p Path> {
 /// Whether a top-level module is that of the file's own package, or lies in one of the folders it imports from.
 pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], module: &str) -> bool {
     let mut folders = folders.iter().map(AsRef::as_ref);
-    own_package.and_then(|own| own.split('.').next()) == Some(module) || folders.any(|folder| is_in(folder, module))
-}
-
-/// Whether a folder has a module, also a compiled one. What is no folder, as an archive, may have any.
-fn is_in(folder: &Path, module: &str) -> bool {
-    if folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir() || folder.is_file() {
-        return true;
-    }
-    let is_compiled = |name: &str| {
-        let rest = name.strip_prefix(module).and_then(|rest| rest.strip_prefix('.'));
-        rest.is_some_and(|rest| {
-            ["so", "pyd", "pyc"].iter().any(|end| rest == *end || rest.ends_with(&format!(".{end}")))
-        })
-    };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_compiled))
+    own_package.and_then(|own| own.split('.').next()) == Some(module)
+        || folders.any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
 }
 
 /// Folders further up are not looked at.

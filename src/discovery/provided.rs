@@ -7,7 +7,7 @@ use super::{ToolFile, above_own_package, is_behind_the_scenes, is_neighbour, is_
 use crate::config::origin::Diagnosis;
 use crate::pep723::{brings, package_of, requirement_for};
 
-/// What the modules of a file are looked for in.
+/// Where the modules of a file are looked for.
 pub struct Provided<'f> {
     declared: Vec<&'f str>,
     folders: Vec<PathBuf>,
@@ -17,7 +17,7 @@ pub struct Provided<'f> {
 
 impl<'f> Provided<'f> {
     /// For a file that also imports from these folders.
-    pub fn to(file: &'f ToolFile, mut folders: Vec<PathBuf>) -> Self {
+    pub fn of(file: &'f ToolFile, mut folders: Vec<PathBuf>) -> Self {
         folders.push(file.path.parent().unwrap_or(Path::new(".")).to_owned());
         let modules = file.imports.iter().map(String::as_str);
         let of_own_package = modules.filter(|module| above_own_package(&file.path, module).is_some());
@@ -35,6 +35,7 @@ impl<'f> Provided<'f> {
             || self.of_own_package.contains(module)
             || is_behind_the_scenes(module)
             || is_neighbour(self.own_package.as_deref(), &self.folders, module)
+            || self.folders.iter().any(|folder| has_compiled(folder, module))
             || self.declared.iter().any(|name| brings(name, module))
     }
 }
@@ -51,7 +52,7 @@ pub fn cannot_start(file: &ToolFile, folders: Vec<PathBuf>) -> Option<Diagnosis>
         return None;
     }
     let modules = || file.imports_at_start.iter().map(String::as_str);
-    let provided = Provided::to(file, folders);
+    let provided = Provided::of(file, folders);
     let mut seen = BTreeSet::new();
     let missing: Vec<&str> =
         modules().map(top).filter(|module| !provided.has(module) && seen.insert(*module)).collect();
@@ -83,15 +84,28 @@ pub fn nothing_provides(file: &ToolFile, missing: &[&str], is_certain: bool) -> 
     } else {
         format!(", with the packages that provide {},", unnamed.join(", "))
     };
-    let place = match &file.header {
-        None => format!("under [tool.{}] in hostler.toml, or in a header of the file", file.pack),
-        Some(header) => match &header.dependencies_from {
-            None => "in the header".to_owned(),
-            Some(place) => format!("({place})"),
-        },
+    let listed = listed.join(", ");
+    let fix = match file.header.as_ref().map(|header| &header.dependencies_from) {
+        None => {
+            let place = format!("under [tool.{}] in hostler.toml, or in a header of the file", file.pack);
+            format!("write `dependencies = [{listed}]`{with} {place}")
+        }
+        Some(None) => format!("write `dependencies = [{listed}]`{with} in the header"),
+        Some(Some(place)) => format!("add {listed}{with} to what the file needs ({place})"),
     };
-    let fix = format!("write `dependencies = [{}]`{with} {place}", listed.join(", "));
     Diagnosis::new(format!("nothing {verb} the module{plural} {}", modules.join(", ")), fix)
+}
+
+/// Whether a folder has a compiled module. An archive of modules may have any.
+fn has_compiled(folder: &Path, module: &str) -> bool {
+    let is_one = |name: &str| {
+        let rest = name.strip_prefix(module).and_then(|rest| rest.strip_prefix('.'));
+        rest.is_some_and(|rest| {
+            ["so", "pyd", "pyc"].iter().any(|end| rest == *end || rest.ends_with(&format!(".{end}")))
+        })
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    folder.is_file() || entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_one))
 }
 
 /// The first part of a dotted name.

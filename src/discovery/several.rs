@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use super::mounted::Mount;
-use super::mounted::Mounted;
+use super::mounted::{Mount, Mounted};
 use super::reached::{KnownCalls, Reached, Way};
 use super::{Function, Given, OpenNames, Program, ToolFile, Warning};
 use crate::config::origin::Diagnosis;

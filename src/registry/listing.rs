@@ -1,5 +1,8 @@
 //! The catalogue as `hostler list` shows it: a row for each function, and for each file that has none because it is broken.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -69,7 +72,12 @@ impl Catalogue {
     fn rows(&self, filter: &Filter) -> Vec<Row> {
         let functions = self.tools.iter().chain(&self.resources).chain(&self.prompts);
         let mode = filter.mode.as_ref().and_then(|name| self.modes.named(name));
-        let tools = functions.filter(|tool| filter.admits(tool, mode)).map(|tool| tool_row(tool));
+        let mut shown: HashMap<*const FileEntry, (&'static str, Option<String>)> = HashMap::new();
+        let tools = functions.filter(|tool| filter.admits(tool, mode)).map(|tool| {
+            // Once a file: it looks for what the file imports.
+            let (status, problem) = shown.entry(Arc::as_ptr(&tool.entry)).or_insert_with(|| tool.entry.shown()).clone();
+            Row { status: status.to_owned(), problem, ..tool_row(tool) }
+        });
         // A broken file without known tools is listed as a whole.
         let unnamed = self.files.iter().filter(|_| filter.is_empty());
         let has_reason = |entry: &FileEntry| entry.broken().is_some() || entry.file.not_asked().is_some();
@@ -126,7 +134,6 @@ fn left_out_row(entry: &FileEntry, one: &LeftOut) -> Row {
 }
 
 fn file_row(entry: &FileEntry) -> Row {
-    let (status, problem) = entry.shown();
     Row {
         name: entry.file.pack.clone(),
         mcp_name: None,
@@ -134,8 +141,8 @@ fn file_row(entry: &FileEntry) -> Row {
         kind: entry.kind_word().to_owned(),
         role: RoleKind::Tool.word().to_owned(),
         uri: None,
-        status: status.to_owned(),
-        problem,
+        status: entry.status().to_owned(),
+        problem: entry.trouble().or_else(|| entry.is_unknown()),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
         facts: Map::new(),

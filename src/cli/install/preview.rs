@@ -125,7 +125,7 @@ impl<'a> Preview<'a> {
         let tools = self.catalogue.tools.iter().map(|tool| {
             let mut shown = json!({
                 "name": tool.name, "mcp_name": tool.mcp_name, "description": tool.description(),
-                "status": tool.entry.status(), "effects": tool.settings.effects.value.word(),
+                "status": tool.entry.shown().0, "effects": tool.settings.effects.value.word(),
                 "input_schema": tool.input_schema(),
             });
             if let Value::Object(shown) = &mut shown {

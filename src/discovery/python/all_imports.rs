@@ -15,8 +15,8 @@ pub(super) fn all_imports(body: &[Stmt]) -> BTreeSet<String> {
     imports.0
 }
 
-/// The modules that a file imports as soon as it starts, and without which it ends, in the order of its lines: not within functions,
-/// under conditions, or where an error is caught.
+/// The modules that a file must be able to import to be loaded, in the order of its lines: not those within functions, under conditions,
+/// or where an error is caught.
 pub(super) fn imports_at_start(body: &[Stmt]) -> Vec<String> {
     let mut found = Vec::new();
     for statement in body {

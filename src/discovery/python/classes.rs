@@ -5,6 +5,7 @@ use std::rc::Rc;
 use ruff_python_ast::{Expr, Stmt, StmtClassDef};
 use serde_json::{Map, Value, json};
 
+use super::constraints::drop_limits_of_texts;
 use super::docstring::Docstring;
 use super::fields::{self, Field, Fields};
 use super::foreign_classes::is_plain_struct;
@@ -43,8 +44,8 @@ pub(super) struct Ancestry<'a> {
     pub(super) is_complete: bool,
     /// Whether it is a model or a dataclass of pydantic's.
     pub(super) is_pydantic: bool,
-    /// The type that `RootModel[…]` stands for.
-    pub(super) root: Option<&'a Expr>,
+    /// The type that `RootModel[…]` stands for, and the class that says so.
+    pub(super) root: Option<(&'a Expr, &'a StmtClassDef)>,
 }
 
 impl Ancestry<'_> {
@@ -112,7 +113,8 @@ impl<'a> Module<'a> {
                     }
                     if name == "pydantic.RootModel" {
                         let own = || class.body.iter().find_map(root_of);
-                        ancestry.root = written.as_subscript_expr().map(|generic| &*generic.slice).or_else(own);
+                        let root = written.as_subscript_expr().map(|generic| &*generic.slice).or_else(own);
+                        ancestry.root = root.map(|root| (root, class));
                     }
                     ancestry.outside.push(name);
                 }
@@ -282,7 +284,7 @@ impl<'a> Hints<'_, 'a> {
         self.described = Some(class);
         let ancestry = self.module.ancestry(class);
         let own = std::mem::take(&mut self.parameters);
-        self.parameters_by_class = self.parameters_of_bases(class, Rc::clone(&own));
+        self.parameters_by_class = self.parameters_of_bases(class, own);
         let mut built = match ancestry.kind {
             ClassKind::Other => Schema::new(),
             // It may be an array.
@@ -297,9 +299,11 @@ impl<'a> Hints<'_, 'a> {
                     {
                         Schema::new()
                     }
-                    Some(root) => {
-                        self.parameters = own;
-                        self.root(root)
+                    Some((root, owner)) => {
+                        self.within(owner);
+                        let schema = self.root(root);
+                        (self.owner, self.parameters) = (None, Rc::default());
+                        schema
                     }
                     None => self.object(&ancestry),
                 }
@@ -370,12 +374,13 @@ impl<'a> Hints<'_, 'a> {
 
     fn field(&mut self, field: &Field<'a>) -> Schema {
         let info = &field.info;
-        self.owner = Some(field.owner);
-        self.parameters =
-            self.parameters_by_class.get(&std::ptr::from_ref(field.owner).addr()).map(Rc::clone).unwrap_or_default();
+        self.within(field.owner);
         let mut property = if field.is_overruled { Schema::new() } else { self.inner(field.annotation) };
         (self.owner, self.parameters) = (None, Rc::default());
         info.constraints.constrain(&mut property, self.side);
+        if field.is_changed && self.side.is_input() {
+            drop_limits_of_texts(&mut property);
+        }
         if info.default == Some(Value::Null) && self.side.is_input() {
             property = nullable(property);
         }

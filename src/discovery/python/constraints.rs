@@ -22,12 +22,7 @@ impl Constraints {
     /// Reads the keywords of `Field(…)`, `StringConstraints(…)`, `conint(…)` and similar calls.
     pub(super) fn of_keywords(module: &Module<'_>, call: &ExprCall) -> Self {
         let is_of_typer = || module.outside_name(&call.func).is_some_and(|name| name.starts_with("typer."));
-        // A text is held against these after it was changed.
-        let is_changed = ["strip_whitespace", "to_lower", "to_upper"]
-            .iter()
-            .any(|name| keyword(call, name).is_some_and(|value| literal(value, module) != Some(Value::Bool(false))));
         let names = NAMES.iter().filter(|name| !matches!(**name, "min" | "max") || is_of_typer());
-        let names = names.filter(|name| !is_changed || !matches!(**name, "max_length" | "pattern" | "regex"));
         let constraints = names.filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
         Self(constraints.collect())
     }
@@ -110,6 +105,22 @@ impl Constraints {
     }
 }
 
+/// Whether pydantic changes a string before it checks these limits: `StringConstraints(strip_whitespace=True)`.
+fn changes_text(module: &Module<'_>, call: &ExprCall) -> bool {
+    let says =
+        |name: &&str| keyword(call, name).is_some_and(|value| literal(value, module) != Some(Value::Bool(false)));
+    ["strip_whitespace", "to_lower", "to_upper"].iter().any(says)
+}
+
+/// Leaves out what a string may satisfy only once pydantic has changed it.
+pub(super) fn drop_limits_of_texts(schema: &mut Schema) {
+    if schema.get("type").is_some_and(|kind| kind == "string") {
+        schema.retain(|key, _| !matches!(key.as_str(), "maxLength" | "pattern"));
+    }
+    let branches = schema.get_mut("anyOf").and_then(Value::as_array_mut);
+    branches.into_iter().flatten().filter_map(Value::as_object_mut).for_each(drop_limits_of_texts);
+}
+
 /// Whether a keyword may have this value. An invalid one would leave the whole tool without validation.
 fn is_sound(key: &str, value: &Value) -> bool {
     match key {
@@ -164,6 +175,7 @@ impl Hints<'_, '_> {
     /// `Annotated[X, …]`: a string is the description; constraints of pydantic and of `annotated_types` apply to arguments.
     pub(super) fn annotated(&mut self, inner: &Expr, notes: &[Expr]) -> Schema {
         let mut schema = self.hint(inner);
+        let mut changes = false;
         for note in notes {
             if let Expr::StringLiteral(text) = note {
                 schema.insert("description".to_owned(), text.value.to_str().into());
@@ -180,7 +192,11 @@ impl Hints<'_, '_> {
             }
             if let Some(call) = call {
                 self.note(&name, call, &mut schema);
+                changes |= changes_text(self.module, call);
             }
+        }
+        if changes {
+            drop_limits_of_texts(&mut schema);
         }
         schema
     }
@@ -243,5 +259,8 @@ pub(super) fn called_type(hints: &mut Hints<'_, '_>, call: &ExprCall) -> Schema 
         schema.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
     }
     Constraints::of_keywords(hints.module, call).constrain(&mut schema, hints.side);
+    if changes_text(hints.module, call) {
+        drop_limits_of_texts(&mut schema);
+    }
     schema
 }

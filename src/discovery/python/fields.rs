@@ -33,6 +33,8 @@ pub(super) struct Field<'a> {
     pub(super) info: FieldInfo,
     /// Whether a validator or serializer replaces the form of its type.
     pub(super) is_overruled: bool,
+    /// Whether a string is changed before it is checked.
+    pub(super) is_changed: bool,
 }
 
 /// The fields of a class, those of its ancestors first.
@@ -113,6 +115,7 @@ fn name_fields<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side, fou
     }
     let overruled = overruled_fields(ancestry, side);
     for field in &mut found.all {
+        field.is_changed = config.changes_texts;
         field.is_overruled = overruled.iter().any(|name| *name == "*" || *name == field.written);
         if !side.is_input() {
             continue;
@@ -155,8 +158,15 @@ fn add_fields<'a>(
         let in_json =
             if ancestry.kind == ClassKind::Struct { module.name_in_json(assign.value.as_deref()) } else { None };
         let in_json = in_json.unwrap_or_else(|| name.to_owned());
-        let field =
-            Field { name: in_json, written: name, annotation: &assign.annotation, owner: class, info, is_overruled };
+        let field = Field {
+            name: in_json,
+            written: name,
+            annotation: &assign.annotation,
+            owner: class,
+            info,
+            is_overruled,
+            is_changed: false,
+        };
         match found.all.iter_mut().find(|earlier| earlier.written == name) {
             Some(earlier) => *earlier = field,
             None => found.all.push(field),
@@ -197,7 +207,7 @@ fn field_info<'a>(
         Some(call) => FieldInfo::of_call(module, call),
         None if value.is_ellipsis_literal_expr() && ancestry.is_pydantic => FieldInfo::required(),
         None => {
-            let default = literal(value, module).or_else(|| module.member_within(class, value));
+            let default = module.member_within(class, value).or_else(|| literal(value, module));
             FieldInfo { default, ..FieldInfo::default() }
         }
     };

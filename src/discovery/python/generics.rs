@@ -23,7 +23,7 @@ pub(super) struct Argument<'a> {
     references: Vec<Reference<'a>>,
     size: usize,
     text: String,
-    /// How often it was put into something else: `Tree[list[T]]` within `Tree[T]` has no end.
+    /// How often it was nested in another type: `Tree[list[T]]` within `Tree[T]` would not end.
     growth: usize,
 }
 
@@ -34,13 +34,13 @@ pub(super) struct BoundClass<'a> {
     pub(super) parameters: Rc<Parameters<'a>>,
     /// Its name among the definitions, as pydantic writes it: `Page_int_`.
     pub(super) name: String,
-    /// The number of the first one that looks like it, on whatever side: they have one name.
+    /// The number of the first class with the same arguments on any side. All of these have one name.
     pub(super) first: usize,
 }
 
 /// More of them in one file are left open.
 const MOST_BOUND: usize = 2000;
-/// Arguments that were put into something else more often are left open.
+/// Arguments that were nested more often are left open.
 const MOST_GROWTH: usize = 3;
 /// Deeper arguments of generic classes are left open.
 const DEEPEST_WRITTEN: usize = 8;
@@ -142,7 +142,7 @@ impl<'a> Hints<'_, 'a> {
                 self.parameters = Rc::clone(&parameters);
                 self.owner = Some(class);
                 let mut of_parent = generic.map(|generic| self.arguments(parent, &generic.slice)).unwrap_or_default();
-                // pydantic takes the `T` of `class Boxes(Box[list[T]], Generic[T])` for that of the base, except in its models.
+                // In `class Boxes(Box[list[T]], Generic[T])`, pydantic confuses the two `T`, except in its own models.
                 of_parent.retain(|_, argument| !is_of_pydantic || argument.growth < 2);
                 left.push((parent, Rc::new(of_parent)));
             }
@@ -152,18 +152,30 @@ impl<'a> Hints<'_, 'a> {
         found
     }
 
-    /// How often the arguments in a hint were put into something else, with this time.
+    /// The hints that are read next are written in this class.
+    pub(super) fn within(&mut self, class: &'a StmtClassDef) {
+        self.owner = Some(class);
+        self.parameters = self.parameters_by_class.get(&std::ptr::from_ref(class).addr()).cloned().unwrap_or_default();
+    }
+
+    /// How often type parameters that a hint mentions were put into something else, with this time; 0 if it mentions none.
     fn growth_of(&self, hint: &Expr, depth: usize) -> usize {
-        let Some(depth) = depth.checked_sub(1) else { return usize::MAX };
-        let of = |part: &Expr| self.growth_of(part, depth);
-        let grown = |growth: usize| if growth > 0 { growth.saturating_add(1) } else { 0 };
         match hint {
-            // One that is given on did not grow; from 1 on, so that one that is mentioned is known.
+            // 1 if it is passed on as it is.
             Expr::Name(name) => self.parameters.get(name.id.as_str()).map_or(0, |argument| argument.growth.max(1)),
-            Expr::Subscript(generic) => grown(of(&generic.slice)),
-            Expr::Tuple(tuple) => tuple.elts.iter().map(of).max().unwrap_or_default(),
-            Expr::BinOp(either) => of(&either.left).max(of(&either.right)),
-            Expr::StringLiteral(text) => Module::unquote(text).map_or(0, |hint| of(&hint)),
+            Expr::Subscript(generic) => {
+                let Some(depth) = depth.checked_sub(1) else {
+                    return usize::from(!self.parameters.is_empty()) * usize::MAX;
+                };
+                let growth = self.growth_of(&generic.slice, depth);
+                if growth > 0 { growth.saturating_add(1) } else { 0 }
+            }
+            Expr::Tuple(tuple) => tuple.elts.iter().map(|part| self.growth_of(part, depth)).max().unwrap_or_default(),
+            Expr::BinOp(_) => branches(hint).map(|branch| self.growth_of(branch, depth)).max().unwrap_or_default(),
+            Expr::StringLiteral(text) => match depth.checked_sub(1) {
+                Some(depth) => Module::unquote(text).map_or(0, |hint| self.growth_of(&hint, depth)),
+                None => 0,
+            },
             _ => 0,
         }
     }
@@ -186,7 +198,11 @@ impl<'a> Hints<'_, 'a> {
             Expr::Attribute(attribute) => attribute.attr.to_string(),
             Expr::Subscript(generic) => format!("{}[{}]", part(&generic.value), part(&generic.slice)),
             Expr::Tuple(tuple) => tuple.elts.iter().take(DEEPEST_WRITTEN).map(part).collect::<Vec<_>>().join(", "),
-            Expr::BinOp(either) => format!("{} | {}", part(&either.left), part(&either.right)),
+            Expr::BinOp(_) => {
+                let mut parts: Vec<String> = branches(hint).take(DEEPEST_WRITTEN).map(part).collect();
+                parts.reverse();
+                parts.join(" | ")
+            }
             Expr::StringLiteral(text) => format!("'{}'", text.value.to_str()),
             _ => String::new(),
         }
@@ -225,9 +241,9 @@ impl<'a> Module<'a> {
             }
             Expr::Subscript(generic) => self.add_variables(&generic.slice, names, depth),
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|part| self.add_variables(part, names, depth)),
-            Expr::BinOp(either) => {
-                self.add_variables(&either.left, names, depth);
-                self.add_variables(&either.right, names, depth);
+            Expr::BinOp(_) => {
+                let branches: Vec<&'a Expr> = branches(hint).collect();
+                branches.into_iter().rev().for_each(|branch| self.add_variables(branch, names, depth));
             }
             _ => {}
         }
@@ -267,6 +283,17 @@ impl<'a> Module<'a> {
     pub(super) fn bound_class(&self, number: usize) -> Option<Rc<BoundClass<'a>>> {
         self.bound_classes.borrow().get(number).map(Rc::clone)
     }
+}
+
+/// The types of `A | B | C`, from the last to the first: the parser nests them to the left.
+fn branches(hint: &Expr) -> impl Iterator<Item = &Expr> {
+    let mut left = Some(hint);
+    std::iter::from_fn(move || {
+        let at = left.take()?;
+        let Expr::BinOp(either) = at else { return Some(at) };
+        left = Some(&either.left);
+        Some(&*either.right)
+    })
 }
 
 /// `T` of `class Box[T]`; `None` for those that stand for several types.

@@ -21,12 +21,23 @@ pub(super) fn warn_of_unread(module: &mut Module<'_>, source: &str) {
     }
 }
 
+/// Warns of functions that make tools and that the worker does not call.
+pub(super) fn warn_of_makers(module: &mut Module<'_>) {
+    let unserved = module.offers.makers.iter().filter_map(|maker| Some((&maker.function.name, maker.obstacle?)));
+    let unserved: Vec<_> = unserved.map(|(name, why)| (module.lines.of_node(name), name.as_str(), why)).collect();
+    for (line, name, (why, fix)) in unserved {
+        let what = format!("the tools that `{name}` makes when it is called are not served: {why}");
+        module.warn(line, INNER_TOOLS, what, fix);
+    }
+}
+
 /// Warns of tools that a framework's class makes of something else than a function of the file.
 pub(super) fn warn_of_unmade(module: &mut Module<'_>, source: &str) {
     for (call, value) in std::mem::take(&mut module.offers.unmade) {
         let made_of = source.get(value.range().to_std_range()).unwrap_or_default().lines().next().unwrap_or_default();
-        let what =
-            format!("a tool is made of `{made_of}`, not of a function with parameters of its own, so it is not served");
+        let what = format!(
+            "`{made_of}` is not called as a function of this file, so the tool that is made of it is not served"
+        );
         let fix = "make it of a function with parameters, `def search(query: str) -> str: …`";
         module.warn(module.lines.of_node(call), INNER_TOOLS, what, fix);
     }

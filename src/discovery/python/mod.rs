@@ -51,7 +51,7 @@ use self::all_imports::imports_at_start;
 use self::docstring::Docstring;
 use self::frameworks::{CLASS_RULE, frontmatter, low_level_tools, tools_for_others};
 use self::functions::describe;
-use self::missing::{warn_of_no_tools, warn_of_unmade, warn_of_unread};
+use self::missing::{warn_of_makers, warn_of_no_tools, warn_of_unmade, warn_of_unread};
 use self::module::Module;
 use self::program::{does_something, program};
 use self::public::{public_functions, waiting_functions};
@@ -70,8 +70,13 @@ fn too_deep() -> Diagnosis {
     Diagnosis::new("the code nests too deeply for Python", "split it")
 }
 
-/// What a file has that adds folders or modules to those that it can import.
-const ADDING_MODULES: [&str; 9] = [
+/// What a file has that may add folders or modules to those that it can import.
+const ADDING_MODULES: [&str; 14] = [
+    "__path__",
+    "addpackage",
+    "site.main",
+    "os.exec",
+    "\"pip\"",
     "sys.path",
     "addsitedir",
     "sys.modules",
@@ -220,30 +225,10 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             file.header = Some(header);
         }
     }
-    let unserved = module.offers.makers.iter().filter_map(|maker| Some((&maker.function.name, maker.obstacle?)));
-    let unserved: Vec<_> = unserved.map(|(name, why)| (module.lines.of_node(name), name.as_str(), why)).collect();
-    for (line, name, (why, fix)) in unserved {
-        let what = format!("the tools that `{name}` makes when it is called are not served: {why}");
-        module.warn(line, INNER_TOOLS, what, fix);
-    }
+    warn_of_makers(&mut module);
     warn_of_unread(&mut module, source);
     warn_of_unmade(&mut module, source);
-    let public = public_functions(&mut module, parsed.suite());
-    module.servers.marks |= public.iter().any(|served| served.is_bound);
-    let mut described: Vec<Function> =
-        public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
-    described.extend(low_level_tools(&mut module, parsed.suite()));
-    module.servers.listing.tools = tools_for_others(&mut module, parsed.suite());
-    for (mut waiting, functions, server) in waiting_functions(&module) {
-        waiting.functions = functions.into_iter().filter_map(|one| describe(&mut module, one)).collect();
-        waiting.functions.extend(server.into_iter().flat_map(|server| server.tools(&mut module, parsed.suite())));
-        if !waiting.functions.is_empty() {
-            module.servers.waiting.push(waiting);
-        }
-    }
-    for function in &mut described {
-        function.mounted_by(&module.servers.mounts);
-    }
+    let described = functions_of(&mut module, parsed);
     file.functions = with_names_of_their_own(&mut module, described);
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     let is_program = module.is_program || file.functions.is_empty() || parsed.suite().iter().any(does_something);
@@ -251,23 +236,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     if let Some(error) = syntax_error(source, parsed) {
         file.break_with(Some(module.lines.at(error.range.start)), error.reason);
     }
-    let mut names_its_pack = false;
-    match module.pack {
-        Some((line, Some(name))) => {
-            names_its_pack = true;
-            name.clone_into(&mut file.pack);
-            if !is_identifier(name) {
-                file.break_with(
-                    Some(line),
-                    invalid_pack(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))),
-                );
-            }
-        }
-        Some((line, None)) => {
-            module.warn(line, "exports", "`pack` is not a literal string and is ignored", "write it in quotes");
-        }
-        None => {}
-    }
+    let names_its_pack = take_pack(file, &mut module);
     let has_refused =
         module.warnings.iter().any(|it| [roles::RULE, CLASS_RULE, INNER_TOOLS, LOW_LEVEL].contains(&&*it.rule));
     if file.functions.is_empty() && file.is_ready() && !has_refused {
@@ -282,6 +251,47 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
+}
+
+/// Its functions that are tools, resources and prompts.
+fn functions_of<'a>(module: &mut Module<'a>, parsed: &'a Parsed<ModModule>) -> Vec<Function> {
+    let public = public_functions(module, parsed.suite());
+    module.servers.marks |= public.iter().any(|served| served.is_bound);
+    let mut described: Vec<Function> = public.into_iter().filter_map(|function| describe(module, function)).collect();
+    described.extend(low_level_tools(module, parsed.suite()));
+    module.servers.listing.tools = tools_for_others(module, parsed.suite());
+    for (mut waiting, functions, server) in waiting_functions(module) {
+        waiting.functions = functions.into_iter().filter_map(|one| describe(module, one)).collect();
+        waiting.functions.extend(server.into_iter().flat_map(|server| server.tools(module, parsed.suite())));
+        if !waiting.functions.is_empty() {
+            module.servers.waiting.push(waiting);
+        }
+    }
+    for function in &mut described {
+        function.mounted_by(&module.servers.mounts);
+    }
+    described
+}
+
+/// The pack that the module names. Returns whether it names one.
+fn take_pack(file: &mut ToolFile, module: &mut Module<'_>) -> bool {
+    match module.pack {
+        Some((line, Some(name))) => {
+            name.clone_into(&mut file.pack);
+            if !is_identifier(name) {
+                file.break_with(
+                    Some(line),
+                    invalid_pack(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))),
+                );
+            }
+            true
+        }
+        Some((line, None)) => {
+            module.warn(line, "exports", "`pack` is not a literal string and is ignored", "write it in quotes");
+            false
+        }
+        None => false,
+    }
 }
 
 /// Frameworks may give two functions one name: the first has it.

@@ -9,6 +9,7 @@ use super::module::{Module, name_of};
 use super::names::Named;
 
 /// The configuration of a model.
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct ModelConfig {
     /// Whether other names are rejected.
     pub(super) is_closed: bool,
@@ -16,6 +17,8 @@ pub(super) struct ModelConfig {
     pub(super) is_known: bool,
     /// Whether results are written by aliases.
     pub(super) writes_aliases: bool,
+    /// Whether strings are changed before they are checked.
+    pub(super) changes_texts: bool,
     pub(super) naming: Naming,
 }
 
@@ -53,7 +56,13 @@ impl Naming {
 
 impl ModelConfig {
     pub(super) fn of<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>) -> Self {
-        let mut config = Self { is_closed: false, is_known: true, writes_aliases: false, naming: Naming::AsWritten };
+        let mut config = Self {
+            is_closed: false,
+            is_known: true,
+            writes_aliases: false,
+            changes_texts: false,
+            naming: Naming::AsWritten,
+        };
         for class in &ancestry.classes {
             for statement in &class.body {
                 match statement {
@@ -115,6 +124,9 @@ impl ModelConfig {
         let plain = literal(value, module);
         match key {
             "extra" => self.is_closed = plain.is_some_and(|extra| extra == "forbid"),
+            "str_strip_whitespace" | "str_to_lower" | "str_to_upper" => {
+                self.changes_texts |= plain != Some(false.into());
+            }
             "serialize_by_alias" => self.writes_aliases = plain != Some(false.into()),
             "validate_by_alias" if plain == Some(false.into()) => self.naming = Naming::Own,
             "json_encoders" | "ser_json_temporal" | "ser_json_inf_nan" => self.writes_aliases = true,
@@ -130,7 +142,15 @@ impl ModelConfig {
     }
 }
 
-const KEYS: [&str; 4] = ["extra", "alias_generator", "serialize_by_alias", "validate_by_alias"];
+const KEYS: [&str; 7] = [
+    "extra",
+    "alias_generator",
+    "serialize_by_alias",
+    "validate_by_alias",
+    "str_strip_whitespace",
+    "str_to_lower",
+    "str_to_upper",
+];
 
 /// Whether a function of a model replaces the form that its fields define.
 fn is_overruled(ancestry: &Ancestry<'_>, side: Side) -> bool {

@@ -226,7 +226,7 @@ fn a_class_that_is_not_served_is_named() {
 #[test]
 fn a_class_may_name_classes_within_itself() {
     let models = "import enum\nfrom typing import Self\nfrom dataclasses import dataclass\nfrom pydantic import BaseModel\n\
-                  class Status(str, enum.Enum):\n    TOP = 'top'\n\
+                  class Status(str, enum.Enum):\n    TOP = 'top'\n    OPEN = 'other'\n\
                   Any = list[Status]\n\
                   class Base(BaseModel):\n    class Status(str, enum.Enum):\n        BASE = 'base'\n    of_base: Status\n\
                   class Order(Base):\n    class Status(str, enum.Enum):\n        OPEN = 'open'\n    class Line(BaseModel):\n        sku: str\n        at: Status\n    \
@@ -241,14 +241,14 @@ fn a_class_may_name_classes_within_itself() {
     assert_eq!(values(&order["status"]["anyOf"][0]), json!(["open"]));
     assert_eq!(order["first"]["default"], "open");
     assert_eq!(values(&order["of_base"]), json!(["base"]), "where the field is declared");
-    assert_eq!(values(&order["any"]["items"]), json!(["top"]), "an alias of the file");
+    assert_eq!(values(&order["any"]["items"]), json!(["top", "other"]), "an alias of the file");
     assert_eq!(order["lines"]["items"], found["properties"]["line"]);
     assert_eq!(
         values(&definitions["Line"]["properties"]["at"]),
-        json!(["top"]),
+        json!(["top", "other"]),
         "classes have no scope for those within"
     );
-    assert_eq!(values(&found["properties"]["top"]), json!(["top"]));
+    assert_eq!(values(&found["properties"]["top"]), json!(["top", "other"]));
     assert_eq!(order["next"]["anyOf"][0], json!({"$ref": "#/$defs/Order"}));
 }
 

@@ -109,8 +109,10 @@ fn classes_that_grow_by_themselves_end_soon_and_alone() {
     let many: Vec<String> =
         (0..200).map(|at| format!("class C{at}(BaseModel):\n    x: int\ndef f{at}(a: Box[C{at}]): ...\n")).collect();
     let found = file(&format!("{IMPORTS}class Box(BaseModel, Generic[T]):\n    item: T\n{}", many.concat()));
-    let is_open = |it: &Function| it.input_schema.read()["properties"]["a"] == json!({"$ref": "#/$defs/Box"});
-    assert_eq!(found.functions.iter().filter(|it| is_open(it)).count(), 0);
+    let is_bound = |(at, it): (usize, &Function)| {
+        it.input_schema.read()["properties"]["a"] == json!({"$ref": format!("#/$defs/Box_C{at}_")})
+    };
+    assert!(found.functions.iter().enumerate().all(is_bound) && found.functions.len() == 200);
 }
 
 #[test]
@@ -119,4 +121,24 @@ fn of_two_ways_to_a_base_the_first_counts() {
     assert_eq!(property(&schema(classes, "Both"), "Both", "x"), json!({"type": "integer"}));
     let within = "class Box(BaseModel, Generic[T]):\n    class T(BaseModel):\n        z: int\n    t: T\n";
     assert!(property(&schema(within, "Box[int]"), "Box_int_", "t")["$ref"].is_string(), "not the parameter");
+}
+
+#[test]
+fn root_models_have_the_arguments_of_the_class_that_says_so() {
+    let classes = "from pydantic import RootModel\nclass Base(RootModel[list[T]], Generic[T]): ...\nclass Sub(Base[list[T]], Generic[T]): ...\n\
+                   class Ints(Base[int]): ...\n";
+    let ints = json!({"type": "array", "items": {"type": "integer"}});
+    assert_eq!(schema(classes, "Ints")["$defs"]["Ints"], ints);
+    assert_eq!(schema(classes, "Sub[int]")["$defs"]["Sub_int_"], json!({"type": "array", "items": ints}));
+}
+
+#[test]
+fn arguments_may_be_long_and_deep() {
+    let class = "class Box(BaseModel, Generic[T]):\n    item: T\n";
+    let many = (0..12).map(|at| format!("Literal[{at}]")).collect::<Vec<_>>().join(" | ");
+    for hint in [many.as_str(), "dict[str, dict[str, dict[str, dict[str, list[int]]]]]"] {
+        let whole = schema(&format!("from typing import Literal\n{class}"), &format!("Box[{hint}]"));
+        let key = whole["properties"]["x"]["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        assert_ne!(property(&whole, &key, "item"), json!({}), "{hint}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::folders::folder;
 use crate::config::{Config, ConfigOptions};
-use crate::discovery::{ToolFile, scan};
+use crate::discovery::{Role, ToolFile, scan};
 
 pub(super) const SERVER: &str = "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('x')\n";
 const TOOL: &str = "@mcp.tool()\ndef f(a: int) -> int: ...\ndef helper(): ...\n";
@@ -323,10 +323,13 @@ fn tools_of_mounted_servers_begin_with_the_prefix() {
                @made.tool(name='a-b')\n    def f(): ...\n    return made\n";
     for (mounts, expected) in [
         ("mcp.mount(sub, prefix='x')\nmcp.mount(build(), 'y-z')", ["x_find", "other", "top", "y_z_a_b"]),
+        ("def main():\n    made = FastMCP('y')\n    mcp.mount(made, 'x')", ["find", "other", "top", "x_a_b"]),
+        ("made = FastMCP('y')\nmcp.mount(made, 'x')", ["find", "other", "top", "a_b"]),
+        ("PREFIX = 'x'\nmcp.mount(sub, prefix=PREFIX)", ["x_find", "other", "top", "a_b"]),
         ("mcp.mount('x', sub)\nmcp.mount(plain)", ["x_find", "other", "top", "a_b"]),
         ("async def main():\n    await mcp.import_server(plain, namespace='x')", ["find", "x_other", "top", "a_b"]),
         (
-            "app.mount('/x', sub)\nmcp.mount(sub, prefix=PREFIX)\nmcp.mount(FastMCP.as_proxy(url), 'x')",
+            "app.mount('/x', sub)\nmcp.mount(sub, prefix=computed())\nmcp.mount(FastMCP.as_proxy(url), 'x')",
             ["find", "other", "top", "a_b"],
         ),
     ] {
@@ -363,4 +366,16 @@ fn tools_of_mounted_helpers_begin_with_the_prefix() {
         let found = served(&[("server.py", &format!("{header}{text}")), ("tea.py", helper)]);
         assert_eq!(found.join(", "), expected, "{text}");
     }
+}
+
+#[test]
+fn prompts_of_mounted_servers_begin_with_the_prefix() {
+    let text = "from fastmcp import FastMCP\nmcp = FastMCP('m')\nsub = FastMCP('s')\n@sub.prompt(name='greet')\ndef ask(): ...\n\
+                @sub.prompt\ndef other(): ...\nmcp.mount(sub, 'x')\n";
+    let folder = folder(&[("server.py", text)]);
+    let found = scan(&[folder.path().to_owned()]);
+    let given = |role: &Role| if let Role::Prompt(presented) = role { presented.name.clone() } else { None };
+    let names: Vec<_> =
+        found.files[0].functions.iter().map(|it| given(&it.role).unwrap_or_else(|| it.name.clone())).collect();
+    assert_eq!(names, ["x_greet", "x_other"]);
 }

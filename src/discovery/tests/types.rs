@@ -5,7 +5,7 @@ use super::{file, hint, input, properties};
 #[test]
 fn bounds_come_in_several_spellings() {
     let before = "from typing import Annotated, Optional\nfrom annotated_types import Ge, Gt, Le, Lt, Interval, Len, MinLen, MultipleOf\n\
-                  from pydantic import Field, Json, StringConstraints, conint, conlist, PositiveInt\nfrom decimal import Decimal\nLEAST = 2\n";
+                  from pydantic import Field, Json, StringConstraints, conint, constr, conlist, PositiveInt\nfrom decimal import Decimal\nLEAST = 2\n";
     for (text, expected) in [
         ("Annotated[int, Ge(1), Lt(9)]", json!({"type": "integer", "minimum": 1, "exclusiveMaximum": 9})),
         ("Annotated[int, Interval(ge=0, le=8)]", json!({"type": "integer", "minimum": 0, "maximum": 8})),
@@ -19,6 +19,11 @@ fn bounds_come_in_several_spellings() {
             json!({"type": "string", "minLength": 1}),
         ),
         ("Annotated[str, StringConstraints(to_lower=False, max_length=3)]", json!({"type": "string", "maxLength": 3})),
+        (
+            "Annotated[str, StringConstraints(strip_whitespace=True), Field(max_length=3, pattern='^a')]",
+            json!({"type": "string"}),
+        ),
+        ("constr(strip_whitespace=True, max_length=3)", json!({"type": "string"})),
         ("Json[list[int]]", json!({"type": "string", "contentMediaType": "application/json"})),
         ("Annotated[str, Field(pattern='(?P<a')]", json!({"type": "string"})),
         ("Annotated[int, Field(multiple_of=0)]", json!({"type": "integer"})),

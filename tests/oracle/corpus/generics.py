@@ -52,6 +52,14 @@ class Items(RootModel[list[T]], Generic[T]):
     pass
 
 
+class Rows(Items[list[T]], Generic[T]):
+    pass
+
+
+class Tidy(BaseModel, str_strip_whitespace=True):
+    text: str = Field(max_length=3)
+
+
 @dataclass
 class Cell(Generic[T]):
     value: T
@@ -126,6 +134,14 @@ def int_between(box: IntBetween) -> int:
 
 def items(items: Items[int]) -> int:
     return len(items.root)
+
+
+def rows(rows: Rows[int]) -> int:
+    return len(rows.root)
+
+
+def tidy(tidy: Tidy) -> str:
+    return tidy.text
 
 
 def cell(cell: Cell[int]) -> int:

@@ -104,14 +104,20 @@ pub(in crate::discovery::python) fn idle_classes<'a>(module: &Module<'a>) -> Vec
         is_own && module.dataclass_of(class).is_none() && !class.name.starts_with('_')
     };
     let mut idle: Vec<_> = classes(module).filter(is_plain).filter(|class| has_method(class)).collect();
-    idle.sort_by_cached_key(|class| (is_base(module, class), class.range.start()));
+    let bases = bases(module);
+    idle.sort_by_key(|class| (bases.contains(&place(class)), class.range.start()));
     idle
 }
 
-/// Whether another class of the file derives from one.
-pub(super) fn is_base(module: &Module<'_>, class: &StmtClassDef) -> bool {
-    let mut others = classes(module).filter(|other| !std::ptr::eq(*other, class)).map(|it| module.ancestry(it));
-    others.any(|ancestry| ancestry.classes.iter().any(|base| std::ptr::eq(*base, class)))
+/// The places of classes that other classes of the file derive from.
+pub(super) fn bases(module: &Module<'_>) -> HashSet<usize> {
+    let ancestries = classes(module).map(|class| (place(class), module.ancestry(class)));
+    ancestries
+        .flat_map(|(own, ancestry)| {
+            let bases = ancestry.classes.iter().map(|base| place(base)).filter(move |base| *base != own);
+            bases.collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn classes<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'a StmtClassDef> + use<'m, 'a> {
@@ -137,13 +143,7 @@ pub(super) fn instances<'a>(module: &Module<'a>) -> Vec<(&'a str, &'a StmtClassD
 
 fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolset<'a>> {
     let instances = instances(module);
-    let ancestries = classes(module).map(|class| (place(class), module.ancestry(class)));
-    let bases: HashSet<usize> = ancestries
-        .flat_map(|(own, ancestry)| {
-            let bases = ancestry.classes.iter().map(|base| place(base)).filter(move |base| *base != own);
-            bases.collect::<Vec<_>>()
-        })
-        .collect();
+    let bases = bases(module);
     let has_functions = module.functions().iter().any(|function| !function.name.starts_with('_'));
     let is_exported = |name: &str| exported.is_none_or(|names| names.contains(&name));
     let mut found: Vec<Toolset<'a>> = Vec::new();
@@ -168,7 +168,7 @@ fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolse
     found
 }
 
-fn place(class: &StmtClassDef) -> usize {
+pub(super) fn place(class: &StmtClassDef) -> usize {
     class.range.start().to_usize()
 }
 

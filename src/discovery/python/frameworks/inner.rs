@@ -126,7 +126,7 @@ pub(super) fn makers_of_tools<'a>(module: &Module<'a>, body: &'a [Stmt]) -> Vec<
     found
 }
 
-/// The maker that a function is, which it becomes if it is none yet.
+/// The maker of a function, which is added if it is not there yet.
 fn maker_of<'f, 'a>(
     found: &'f mut Vec<Maker<'a>>,
     function: &'a StmtFunctionDef,

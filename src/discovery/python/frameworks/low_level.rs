@@ -96,8 +96,8 @@ impl<'a> LowLevel<'a> {
     }
 }
 
-/// Whether a file makes a low-level server.
-pub(super) fn has_handlers(module: &Module<'_>) -> bool {
+/// Whether a file marks handlers of a low-level server with decorators, as in the SDK's first version.
+pub(super) fn marks_handlers(module: &Module<'_>) -> bool {
     let is_marked = |handlers: Handlers<'_>| handlers.list.is_some() && !handlers.are_given;
     LowLevel::of_file(module).is_some() || module.offers.makers.iter().any(|it| is_marked(it.handlers))
 }

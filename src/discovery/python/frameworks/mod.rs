@@ -289,18 +289,27 @@ fn offer_of_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<(&'a Stm
     makes_one.then(|| Some((function()?, read_offer(module, call))))?
 }
 
-/// What a framework's class makes a tool of, if that is neither a function of the file nor of another one: `Tool("up", str.upper, "…")`.
+/// What a framework's class makes a tool of, if that is no function of this file or of another one: `Tool("up", str.upper, "…")`.
 fn unmade<'a>(module: &Module<'a>, call: &'a ExprCall) -> Option<&'a Expr> {
     const OF_REQUESTS: &str = "on_invoke_tool"; // takes the arguments as text
     let top = module.outside_name(&call.func).map(|full| package(&full).to_owned())?;
-    let is_one = is_class(module, &call.func) && (top.starts_with("langchain") || top == "agents");
-    let given = ["func", "coroutine", OF_REQUESTS].iter().find_map(|name| keyword(call, name));
-    let is_function = |value: &Expr| match module.resolve(value) {
-        Named::Outside(full) => !full.starts_with("builtins."),
-        _ => function_named(module, value).is_some(),
+    if !is_class(module, &call.func) || !top.starts_with("langchain") && top != "agents" {
+        return None;
+    }
+    if let Some(value) = keyword(call, OF_REQUESTS) {
+        return Some(value);
+    }
+    let is_constructor =
+        call.func.as_attribute_expr().is_some_and(|method| CONSTRUCTORS.contains(&method.attr.as_str()));
+    let by_place = call.arguments.args.get(usize::from(!is_constructor));
+    let mut given = ["func", "coroutine"].iter().filter_map(|name| keyword(call, name)).chain(by_place);
+    let given = given.find(|value| !value.is_none_literal_expr() && !value.is_string_literal_expr())?;
+    let named = match module.resolve(given) {
+        Named::Value { value, .. } if value.is_name_expr() || value.is_attribute_expr() => module.resolve(value),
+        named => named,
     };
-    let is_made = |value: &Expr| keyword(call, OF_REQUESTS).is_none() && is_function(value);
-    given.or_else(|| call.arguments.args.get(1)).filter(|value| is_one && !is_made(value))
+    let is_elsewhere = matches!(named, Named::Outside(full) if !full.starts_with("builtins."));
+    (function_in(module, call).is_none() && !is_elsewhere).then_some(given)
 }
 
 /// `StructuredTool.from_function`, `FunctionTool`

@@ -4,7 +4,7 @@
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 
-use super::classes::is_base;
+use super::classes::{bases, place};
 use super::keyword;
 use crate::discovery::python::module::{Binding, Module, name_of};
 use crate::discovery::python::names::Named;
@@ -20,12 +20,12 @@ pub(super) fn of_instance<'a>(module: &Module<'a>, call: &ExprCall, value: &Expr
         _ => None,
     });
     let class = classes.find(|class| class.range.contains_range(call.arguments.range))?;
-    // Another class may have another one.
-    let is_leaf = !is_base(module, class);
-    attribute_of(module, class, &attribute.attr, None, DEEPEST).filter(|_| is_leaf)
+    // A class that derives from it may have another value.
+    let is_leaf = || !bases(module).contains(&place(class));
+    attribute_of(module, class, &attribute.attr, None, DEEPEST).filter(|_| is_leaf())
 }
 
-/// An attribute of the instances of a class whose constructor is called so.
+/// An attribute of the instances of a class. `made` is the call of its constructor, if it is known.
 fn attribute_of<'a>(
     module: &Module<'a>,
     class: &'a StmtClassDef,

@@ -72,9 +72,9 @@ def _found(module, maker, line, name, host, way):
     scope = type(module)(module.__name__)
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
     if tool:
-        from .low_level import are_given, handled, requested
+        from .low_level import handled, is_of_second_sdk, requested
 
-        call = requested(functions[0], tool, scope) if are_given() else handled(functions[0], tool, lifespan_of(scope))
+        call = requested(functions[0], tool, scope) if is_of_second_sdk() else handled(functions[0], tool, lifespan_of(scope))
     else:
         call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
     return current_for(call, current_of(scope))

@@ -30,7 +30,7 @@ def handled(handler, name, begin):
     return call
 
 
-def are_given():
+def is_of_second_sdk():
     """Whether servers are given their handlers: in the SDK's second version they have no decorators."""
     server = getattr(sys.modules.get("mcp.server.lowlevel.server"), "Server", None)
     return server is not None and not hasattr(server, "call_tool")
