@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::given::OWN;
 use super::modules::Modules;
-
 use super::several::MADE;
 use super::{Function, Presented, Role, ToolFile};
 use crate::pep723::nearest_identifier;
@@ -68,7 +67,8 @@ impl Function {
     fn is_of(&self, server: &str) -> bool {
         match server.strip_suffix("()") {
             Some(maker) => {
-                let made = self.symbol().strip_prefix(MADE).and_then(|made| made.strip_prefix(maker));
+                let symbol = self.symbol_in_file();
+                let made = symbol.strip_prefix(MADE).and_then(|made| made.strip_prefix(maker));
                 made.is_some_and(|rest| rest.starts_with(':'))
             }
             None => match server.strip_prefix(LOCAL) {
@@ -89,8 +89,8 @@ impl Function {
 
     /// Gives it the prefix with which its own file mounts its server.
     pub(super) fn mounted_by(&mut self, mounts: &[Mount]) {
-        let own = mounts.iter().filter_map(|mount| Some((mount.server.strip_prefix(OWN)?, &mount.prefix)));
-        if let Some((_, prefix)) = own.into_iter().find(|(server, _)| self.is_of(server)) {
+        let mut own = mounts.iter().filter_map(|mount| Some((mount.server.strip_prefix(OWN)?, &mount.prefix)));
+        if let Some((_, prefix)) = own.find(|(server, _)| self.is_of(server)) {
             self.begin_with(&prefix.clone());
         }
     }

@@ -379,3 +379,12 @@ fn prompts_of_mounted_servers_begin_with_the_prefix() {
         found.files[0].functions.iter().map(|it| given(&it.role).unwrap_or_else(|| it.name.clone())).collect();
     assert_eq!(names, ["x_greet", "x_other"]);
 }
+
+#[test]
+fn what_a_function_makes_with_arguments_may_be_mounted() {
+    let main = "# /// script\n# dependencies = [\"fastmcp\"]\n# ///\nfrom fastmcp import FastMCP\nimport tea\nmcp = FastMCP('m')\n\
+                def main():\n    mcp.mount(tea.build('x'), 'tea')\n";
+    let helper = "from fastmcp import FastMCP\ndef build(kind):\n    made = FastMCP(kind)\n    @made.tool\n    def f(): ...\n    return made\n";
+    let found = served(&[("server.py", main), ("tea.py", helper)]);
+    assert_eq!(found, ["server.tea_f beside:tea.py:made:server.py/main>build:4:f"]);
+}
