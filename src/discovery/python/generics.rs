@@ -27,7 +27,7 @@ pub(super) struct Argument<'a> {
     growth: usize,
 }
 
-/// A generic class with arguments for all of its type parameters.
+/// A generic class with arguments for its type parameters, without those that are unknown.
 #[derive(Debug)]
 pub(super) struct BoundClass<'a> {
     pub(super) class: &'a StmtClassDef,

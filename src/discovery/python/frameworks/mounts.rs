@@ -67,7 +67,7 @@ impl Search<'_, '_> {
         Some(Mount { server: self.server(server).filter(|_| is_prefix)?, prefix })
     }
 
-    /// `=weather` for a server of the file, `=build()` for one that a function of it makes, `weather.mcp` for one of another file.
+    /// `=weather` for a server of the file, `=*weather` for a variable of a function in it, `=build()` for one that a function of it makes, `weather.mcp` for one of another file.
     fn server(&self, value: &Expr) -> Option<String> {
         if let Expr::Call(made) = value {
             let is_class = word_of(self.module, &made.func).is_some_and(|word| SERVERS.contains(&word.as_str()));
