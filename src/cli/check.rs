@@ -79,7 +79,8 @@ pub(super) fn surroundings(config: Config) -> Surroundings {
 
 fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
     let spec = EnvironmentSpec::from_header(&file.pack, &file.path, file.header.as_ref()?);
-    let python = config.python.as_ref().map(|python| python.value.as_str());
+    let set = config.python.as_ref().or_else(|| config.build_env.get("UV_PYTHON")).map(|set| set.value.as_str());
+    let python = set.or_else(|| config.environment.text("UV_PYTHON")).filter(|python| !python.is_empty());
     installed_modules(&environment::cache(&config.environment), &spec, python)
 }
 

@@ -14,7 +14,7 @@ use super::spec::EnvironmentSpec;
 use super::staging::Staging;
 use super::store::{MARKER, Marker};
 use super::turn::{Gate, Turn};
-use super::uv::{self, is_unfit, unfit_uv};
+use super::uv::{self, Minor, is_unfit, minor_of, unfit_uv};
 use tokio::time::Instant;
 
 use crate::outcome::{Code, Details, Fault};
@@ -112,7 +112,7 @@ impl Build<'_> {
                 }
                 Ok(())
             }
-            Some(exit) => Err(self.explain(&script, exit, done.stderr).await),
+            Some(exit) => Err(self.explain(staging, &script, exit, done.stderr).await),
             None => Err(self.late("")),
         }
     }
@@ -128,7 +128,7 @@ impl Build<'_> {
     }
 
     /// The fault of a failed build. Where uv itself does not work, or found no Python, it is asked once more.
-    async fn explain(&self, script: &Path, exit: Exit, stderr: String) -> Fault {
+    async fn explain(&self, staging: &Staging, script: &Path, exit: Exit, stderr: String) -> Fault {
         if let Some(limit) = exit.limit().or_else(|| limit_in(&stderr)) {
             let what = format!("the environment of {} was not built: {limit}", self.spec.name);
             let stderr = Some(stderr.trim().to_owned());
@@ -145,7 +145,8 @@ impl Build<'_> {
         };
         let is_about_pythons = is_about_pythons(&reason(&stderr));
         let pythons = if is_about_pythons { uv::pythons(self.uv, self.settings).await } else { None };
-        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), self.lock.is_some(), &stderr)
+        let (pythons, chosen) = (pythons.unwrap_or_default(), python_of(&staging.environment()));
+        build_fault(self.spec, self.settings, &pythons, chosen, self.lock.is_some(), &stderr)
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {
@@ -231,6 +232,13 @@ impl Build<'_> {
         );
         Fault::new(code, text)
     }
+}
+
+/// The Python of an environment, as `pyvenv.cfg` says it.
+fn python_of(environment: &Path) -> Option<Minor> {
+    let text = std::fs::read_to_string(environment.join("pyvenv.cfg")).ok()?;
+    let version = text.lines().find_map(|line| line.strip_prefix("version_info")?.trim_start().strip_prefix('='))?;
+    minor_of(version.trim())
 }
 
 /// Whether there is a usable environment.

@@ -8,10 +8,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::settings::{EnvironmentSettings, PROXIES, host_of, place_of, without_password};
+use super::settings::{EnvironmentSettings, host_of, without_password};
 use super::spec::EnvironmentSpec;
 use super::uv::Minor;
-use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
 use crate::pep723::{Metadata, UnsupportedPython, normalised, package_of};
 use crate::process::shell_word;
@@ -24,6 +23,8 @@ pub(super) struct Failure<'t> {
     pub settings: &'t EnvironmentSettings,
     /// The interpreters that work here, as far as uv was asked for them.
     pub pythons: &'t [Minor],
+    /// The one that the environment was to have, where uv came so far.
+    pub chosen: Option<Minor>,
     /// All that uv wrote.
     pub stderr: &'t str,
     /// Its error on one line.
@@ -60,16 +61,17 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 /// The most of uv's words that follow an explanation.
 const MOST_WORDS: usize = 400;
 
-/// The fault of a build that uv gave up. `pythons` are the interpreters that work here.
+/// The fault of a build that uv gave up. `pythons` are the interpreters that work here, `chosen` is the environment's.
 pub(super) fn build_fault(
     spec: &EnvironmentSpec,
     settings: &EnvironmentSettings,
     pythons: &[Minor],
+    chosen: Option<Minor>,
     is_locked: bool,
     stderr: &str,
 ) -> Fault {
     let (file, header) = (spec.file.as_path(), spec.written.as_deref());
-    let failure = Failure { file, is_locked, header, settings, pythons, stderr, reason: reason(stderr) };
+    let failure = Failure { file, is_locked, header, settings, pythons, chosen, stderr, reason: reason(stderr) };
     let Explanation { code, what, fix, at } = failure.explain().unwrap_or_else(|| Explanation {
         code: Code::EnvironmentFailed,
         what: "uv failed".to_owned(),
@@ -117,7 +119,16 @@ impl<'t> Failure<'t> {
     /// What uv wrote where no header is concerned.
     pub(super) fn of(stderr: &'t str, settings: &'t EnvironmentSettings) -> Self {
         let file = Path::new("");
-        Self { file, is_locked: false, header: None, settings, pythons: &[], stderr, reason: reason(stderr) }
+        Self {
+            file,
+            is_locked: false,
+            header: None,
+            settings,
+            pythons: &[],
+            chosen: None,
+            stderr,
+            reason: reason(stderr),
+        }
     }
 
     /// What the first rule that applies says.
@@ -154,6 +165,11 @@ impl<'t> Failure<'t> {
             "requires_python" => Some(self.requires_python()),
             "no_python" => Some(self.no_python().0),
             "get_python" => Some(self.no_python().1),
+            "chosen_python" => Some(self.chosen_python()),
+            "older_python" => Some(self.older_python()),
+            "python_tags" => self.python_tags(),
+            "tagged_python" => self.tagged_python(),
+            "choose_tagged" => self.choose_tagged(),
             "platform" => Some(format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
             "lock" => self.lock(),
             "relock" => Some(format!("`uv lock --script {}`", shell_word(&self.file.to_string_lossy()))),
@@ -242,67 +258,6 @@ impl<'t> Failure<'t> {
             .iter()
             .find_map(|mark| capture(&self.reason, mark))
             .map(|(_, url)| url)
-    }
-}
-
-/// No Python to build on: which one was asked for and where, and what would help.
-impl Failure<'_> {
-    /// Why there is no Python, and the ways to one.
-    pub(super) fn no_python(&self) -> (String, String) {
-        if let Some(python) = &self.settings.python {
-            return self.no_configured_python(python);
-        }
-        let range = self.header.and_then(|header| header.requires_python.as_deref());
-        if let Some(hindrance) = range.and_then(UnsupportedPython::of) {
-            let (what, fix) = hindrance.explain(&self.requires_python());
-            return (what, fix.to_owned());
-        }
-        let what = match range {
-            Some(_) => format!("no Python that satisfies {} works here{}", self.requires_python(), self.found()),
-            None => format!("no Python 3.9 or newer works here{}", self.found()),
-        };
-        (what, format!("install one, widen requires-python, or {}", self.download()))
-    }
-
-    /// `python` under `[environment]` names an interpreter that does not work.
-    pub(super) fn no_configured_python(&self, python: &Setting<String>) -> (String, String) {
-        let (python, place) = (&python.value, place_of(&python.origin));
-        let what = format!("python = \"{python}\" ({place}): no such Python works here{}", self.found());
-        if python.contains('/') {
-            return (what, "correct or remove that line".to_owned());
-        }
-        (what, format!("correct or remove that line, install that Python, or {}", self.download()))
-    }
-
-    pub(super) fn requires_python(&self) -> String {
-        let range = self.header.and_then(|header| header.requires_python.as_deref()).unwrap_or(">=3.9");
-        format!("requires-python = \"{range}\"{}", self.place("requires-python"))
-    }
-
-    /// ` (found: 3.11, 3.13)`
-    fn found(&self) -> String {
-        let all: Vec<String> = self.pythons.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-        if all.is_empty() { String::new() } else { format!(" (found: {})", all.join(", ")) }
-    }
-
-    /// How uv can download one: without the variable that forbids it, or from where it can be reached.
-    fn download(&self) -> String {
-        if self.reason.contains("Failed to download") {
-            let proxy = self.settings.first_of(PROXIES);
-            let proxy = proxy.map_or("set HTTPS_PROXY or".to_owned(), |set| format!("correct {set} or set"));
-            return format!("{proxy} UV_PYTHON_INSTALL_MIRROR under [environment.env] in hostler.toml");
-        }
-        let forbidding = [
-            ("UV_OFFLINE", ["1", "true", "yes", "on", "y", "t"].as_slice()),
-            ("UV_PYTHON_DOWNLOADS", ["never", "manual", "false", "0"].as_slice()),
-        ];
-        let set = forbidding.iter().find_map(|(name, values)| {
-            self.settings.first_of(&[name]).filter(|set| values.contains(&set.value.to_ascii_lowercase().as_str()))
-        });
-        match set {
-            Some(set) => format!("unset {} ({}) to let uv download one", set.name, set.place),
-            None => "let uv download one".to_owned(),
-        }
     }
 }
 

@@ -3,13 +3,17 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config::origin::{Origin, Place, Setting};
-use crate::environment::settings::INDEXES;
+use crate::environment::settings::{INDEXES, PROXIES};
 
 const HEADER: &str = "requires-python = \">=3.10\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \"httpcore==0.9\",\n  \
                       \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
 const FETCHING: &str = "error: Request failed after 3 retries in 9.1s\n  cause: Failed to download \
                         `https://github.com/astral-sh/python-build-standalone/x.tar.gz`\n  cause: error sending request for url\n";
 const NO_INTERPRETER: &str = "error: No interpreter found for Python 3.77 in virtual environments or search path\n";
+const NO_TAGS: &str = "error: No solution found\n  cause: Because rich==99 has no wheels with a matching Python ABI tag (e.g., `cp315`) and you \
+                       require rich==99, we can conclude …\n\nhint: You require CPython 3.15 (`cp315`), but we only found wheels for \
+                       `rich` (v99) with the following Python ABI tags: `cp38`, `cp39`, `cp313`, `cp313t`";
+const WITHOUT_WHEELS: &[(&str, &[(&str, &str)])] = &[(NO_TAGS, &[]), (NO_TAGS, &[("UV_PYTHON", "3.15")])];
 const UNREACHED: &str = "error: Failed to fetch: `https://i.org/simple/six/`\n  cause: error sending request for url \
                          (https://i.org/simple/six/)\n";
 
@@ -17,7 +21,7 @@ const UNREACHED: &str = "error: Failed to fetch: `https://i.org/simple/six/`\n  
 fn settings_of(variables: &[(&str, &str)]) -> EnvironmentSettings {
     let place = Place { file: Arc::new("/p/hostler.toml".into()), line: 3 };
     let set = |value: &str| Setting { value: value.to_owned(), origin: Origin::File(place.clone()) };
-    let others = ["UV_OFFLINE", "UV_PYTHON_DOWNLOADS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+    let others = ["UV_PYTHON", "UV_OFFLINE", "UV_PYTHON_DOWNLOADS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
     let unset = INDEXES.iter().chain(PROXIES).chain(&others).map(|name| ((*name).to_owned(), set("")));
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), set(value)));
     EnvironmentSettings { env: unset.chain(variables).collect(), ..EnvironmentSettings::default() }
@@ -30,7 +34,7 @@ fn spec(header: &str) -> EnvironmentSpec {
 }
 
 fn fault_of(header: &str, settings: &EnvironmentSettings, stderr: &str) -> Fault {
-    build_fault(&spec(header), settings, &[(3, 9), (3, 11)], true, stderr)
+    build_fault(&spec(header), settings, &[(3, 9), (3, 11)], Some((3, 14)), true, stderr)
 }
 
 /// The explanation alone, without the prefix and uv's reason.
@@ -145,8 +149,8 @@ fn explanations_read_as_in_the_gallery() {
         ),
         ("error: Something new", &[]),
     ];
-    let gallery: Vec<String> = cases.iter().map(|(stderr, variables)| explained(stderr, variables)).collect();
-    insta::assert_snapshot!(gallery.join("\n"));
+    let gallery = cases.iter().chain(WITHOUT_WHEELS).map(|(stderr, variables)| explained(stderr, variables));
+    insta::assert_snapshot!(gallery.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn only_a_full_disk_is_an_exhausted_resource() {
 #[test]
 fn without_a_lock_no_lock_is_blamed() {
     let gone = "error: Failed to download `six==1`\n  cause: HTTP status client error (404 Not Found) for url (https://f.org/s.whl)";
-    let message = build_fault(&spec(HEADER), &settings_of(&[]), &[], false, gone).message;
+    let message = build_fault(&spec(HEADER), &settings_of(&[]), &[], None, false, gone).message;
     assert!(!message.contains("lock"), "{message}");
 }
 

@@ -3,6 +3,7 @@
 mod build;
 mod explain;
 mod find;
+mod pythons;
 mod settings;
 mod spec;
 mod staging;

@@ -58,6 +58,12 @@ impl EnvironmentSettings {
         self.env.iter().map(|(name, setting)| (name.as_str(), setting.value.as_str()))
     }
 
+    /// The interpreter that is asked for, whatever a header says: the configured one, or that of `UV_PYTHON`.
+    pub fn asked_python(&self) -> Option<String> {
+        let configured = self.python.as_ref().map(|python| python.value.clone());
+        configured.or_else(|| self.first_of(&["UV_PYTHON"]).map(|variable| variable.value))
+    }
+
     /// The first of these variables that is set and not empty, as uv gets it.
     pub(super) fn first_of(&self, names: &[&str]) -> Option<Variable> {
         names.iter().find_map(|name| {
@@ -126,5 +132,20 @@ pub(super) fn place_of(origin: &Origin) -> String {
         Origin::File(place) => place.to_string(),
         Origin::Default => "hostler.toml".to_owned(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configured_python_counts_before_the_variable_of_uv() {
+        let mut settings = EnvironmentSettings::default();
+        assert_eq!(settings.asked_python(), None);
+        settings.env.insert("UV_PYTHON".to_owned(), Setting::default_value("3.14".to_owned()));
+        assert_eq!(settings.asked_python().as_deref(), Some("3.14"));
+        settings.python = Some(Setting::default_value("3.12".to_owned()));
+        assert_eq!(settings.asked_python().as_deref(), Some("3.12"));
     }
 }

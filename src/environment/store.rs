@@ -82,8 +82,7 @@ impl Environments {
     /// The environment for a tool file, built if it does not exist.
     pub async fn ensure(&self, spec: &EnvironmentSpec, progress: Progress<'_>) -> Result<Lease, Fault> {
         let lock = read_lock(spec)?;
-        let python = self.settings.python.as_ref().map(|python| python.value.as_str());
-        let key = spec.key(lock.as_deref(), python);
+        let key = spec.key(lock.as_deref(), self.settings.asked_python().as_deref());
         if let Some(lease) = self.lease(&key, false) {
             return Ok(lease);
         }

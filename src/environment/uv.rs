@@ -75,7 +75,7 @@ struct FoundPython {
     version: String,
 }
 
-fn minor_of(version: &str) -> Option<Minor> {
+pub(super) fn minor_of(version: &str) -> Option<Minor> {
     let mut numbers = version.split('.').map_while(|part| part.parse().ok());
     Some((numbers.next()?, numbers.next()?))
 }
@@ -83,8 +83,7 @@ fn minor_of(version: &str) -> Option<Minor> {
 impl Environments {
     /// What environments are built with, as a text that differs where they would.
     pub fn identity(&self) -> String {
-        let (uv, python) = (self.settings.uv.as_ref(), self.settings.python.as_ref());
-        let configured = (uv.map(|uv| &uv.value), python.map(|python| &python.value));
+        let configured = (self.settings.uv.as_ref().map(|uv| &uv.value), self.settings.asked_python());
         let variables: Vec<(&str, &str)> = self.settings.variables().collect();
         format!("{configured:?} {variables:?} {}", self.cache.display())
     }
