@@ -52,6 +52,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/frameworks/results.py"),
     carried!("hostler_worker/frameworks/runs.py"),
     carried!("hostler_worker/frameworks/strands.py"),
+    carried!("hostler_worker/guarded.py"),
     carried!("hostler_worker/host.py"),
     carried!("hostler_worker/interrupt.py"),
     carried!("hostler_worker/limits.py"),

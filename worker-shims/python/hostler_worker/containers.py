@@ -129,8 +129,14 @@ def _key(builder, hint):
     return scalars.key_of_enum(hint) or (None if hint is str else builder.build(hint))
 
 
+def is_frozendict(cls):  # 3.15
+    return cls.__module__ == "builtins" and cls.__name__ == "frozendict"
+
+
 def _maker(builder, origin, args):
-    """For the mappings of `collections`; None where a dict is what is wanted."""
+    """For the mappings of `collections` and `frozendict`; None where a dict is what is wanted."""
+    if is_frozendict(origin):
+        return origin
     if origin.__module__ != "collections":
         return None
     if origin.__name__ == "defaultdict":

@@ -76,8 +76,19 @@ class Builder:
         namespace = getattr(sys.modules.get(module, module), "__dict__", self.namespace) if module is not None else self.namespace
         try:
             return self.resolve(eval(text, namespace))
+        except NameError:
+            return self._guarded(text, namespace)
         except Exception:
-            return None  # a name for type checkers only, or newer syntax than this Python has
+            return None  # newer syntax than this Python has
+
+    def _guarded(self, text, namespace):
+        from .guarded import names_of
+
+        names = names_of(namespace)
+        try:
+            return self.resolve(eval(text, namespace, names)) if names else None
+        except Exception:
+            return None
 
     def _generic(self, hint, origin, args):
         if hasattr(hint, "__metadata__"):
@@ -192,7 +203,7 @@ class Builder:
         known = scalars.converter(cls)
         if known is None and (cls in (set, frozenset, tuple) or containers.is_deque(cls)):
             known = containers.of_items(self, (), cls)
-        if known is None and cls.__module__ == "collections":
+        if known is None and (cls.__module__ == "collections" or containers.is_frozendict(cls)):
             known = containers.of_mapping(self, cls, ())
         if known is not None:
             return known

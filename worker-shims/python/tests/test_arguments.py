@@ -111,6 +111,54 @@ class Conversion(ShimTest):
     def test_annotations_as_text(self):
         self.check("from __future__ import annotations", True)
 
+    def test_names_for_type_checkers_mean_their_types(self):
+        """The schema is read from the text, so an argument is what the text says."""
+        self.file("""
+            from dataclasses import dataclass
+            import _hostler_tool_tool as tool
+            tool.loads.append(__name__)
+            @dataclass
+            class Order:
+                number: int
+        """, "orders.py")
+        source = """
+            %s
+            import typing as t
+            loads = []
+            if t.TYPE_CHECKING:
+                from decimal import Decimal, NoSuch
+                from nowhere import Ghost
+                from orders import Order
+                import tool as again
+                print("this file ran again", again.loads)
+                Money = Decimal
+                class Options(t.TypedDict):
+                    price: Decimal
+            def number(x: %s): return repr(x)
+            def several(x: %s, y: %s): return repr([x, y])
+            def order(x: %s): return repr(x)
+            def unknown(x: %s, y: %s): return repr([x, y])
+            def loaded(): return loads
+        """
+        hints = "Decimal", "t.List[Money]", "Options", "Order", "NoSuch", "Ghost"
+        forms = [("", tuple(map(repr, hints))), ("from __future__ import annotations", hints)]
+        if sys.version_info >= (3, 14):
+            forms.append(("", hints))
+        for first, written in forms:
+            with self.subTest(first, hints=written):
+                worker = self.worker(source % (first, *written))
+                self.assertEqual(worker.call("loaded")["result"], [])
+                for name, arguments, expected in (
+                    ("number", {"x": "1.50"}, "Decimal('1.50')"),
+                    ("several", {"x": ["1"], "y": {"price": "2"}}, "[[Decimal('1')], {'price': Decimal('2')}]"),
+                    ("order", {"x": {"number": 7}}, "Order(number=7)"),
+                    ("unknown", {"x": 1, "y": {"a": 1}}, "[1, {'a': 1}]"),
+                ):
+                    self.assertEqual(worker.call(name, arguments).get("result"), expected, name)
+                self.assertEqual(worker.call("loaded")["result"], ["orders"])
+                self.assertEqual(worker.printed(), "")
+                worker.end()
+
     def test_a_union_takes_the_member_that_fits(self):
         source = """
             import enum, typing
