@@ -8,6 +8,7 @@ import unittest
 import corpus
 import worker  # noqa: F401  puts the shim on the path
 from compare import Comparison
+from expected import is_read
 
 from hostler_worker.describe import GIVEN, RETURNED, Writer, nullable
 
@@ -18,6 +19,7 @@ DIFFERENCES = {
     "containers.open_ended x narrower": "a tuple with an open end is a list",
     "containers.open_ended_star x narrower": "a tuple with an open end is a list",
     "names.recursive_list x narrower": "an alias in quotes is lost where it mentions itself",
+    "newer.recursive_list x narrower": "an alias that mentions itself is left open",
     "plain.nothing x narrower": "an annotation of None is none to the live function",
     "formats.uuid4 x narrower": "the version of a UUID is a note, which is not read",
     "choices.computed_enum x wider": "computed members are known to the live enumeration",
@@ -45,7 +47,7 @@ class Live(unittest.TestCase):
             found.update({f"{subject.name} {place} {way}": example for (place, way), example in comparison.found.items()})
         print(f"   live types: {count} arguments compared, {len(found)} differences, all listed", file=sys.stderr)
         self.assertGreater(count, 15_000)
-        self.assertEqual(set(found), set(DIFFERENCES), found)
+        self.assertEqual(set(found), set(filter(is_read, DIFFERENCES)), found)
 
 
     def test_live_types_tell_the_results_that_the_text_tells(self):

@@ -144,7 +144,7 @@ const KNOWN: &[(&str, &str, KnownType)] = &[
     ("builtins", "list", KnownType::List),
     ("builtins", "set frozenset", KnownType::Set),
     ("builtins", "tuple", KnownType::Tuple),
-    ("builtins", "dict", KnownType::Mapping),
+    ("builtins", "dict frozendict", KnownType::Mapping),
     ("typing", "Text LiteralString", KnownType::Text),
     ("typing", "Pattern", KnownType::Format("regex")),
     ("typing", "List", KnownType::List),
