@@ -136,6 +136,11 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
     async def test_camel(self):
         await self.served("camel_tools", "camel-ai==0.2.90", "mcp<2", names=("say",), say=({"text": "a", "times": 2}, "a a 1"))
 
+    async def test_crewai(self):
+        await self.served("crew_tools", "crewai==1.15.30", names=("Word_counter", "shout", "Look_up", "day"),
+                          Word_counter=({"text": "a bb ccc", "minimum": 2}, 2), shout=({"text": "hi"}, "HI"),
+                          Look_up=({"key": "k", "others": ["l"]}, "value of k, l (2)"), day=({"number": 1}, "Tuesday"))
+
     async def test_sdk_2_low_level(self):
         await self.served("low_level_given", "mcp==2.3.0", names=("add_note", "fail"), add_note=({"text": "a"}, "1 add-note"))
         async with self.connected() as session:
