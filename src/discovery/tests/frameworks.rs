@@ -60,6 +60,7 @@ fn calls_make_tools_too() {
         (SERVER, "mcp.tool(name='a')(f)", own("a")),
         (LANGCHAIN, "t = StructuredTool.from_function(func=f, name='a')", own("a")),
         (LANGCHAIN, "ts = [StructuredTool.from_function(f, name='a')]", own("a")),
+        (LANGCHAIN, "t = Tool.from_function(f, 'a', 'b')", described_as("a", "b")),
         (LANGCHAIN, "t = Tool('a', f, 'b')", described_as("a", "b")),
         ("from autogen_core.tools import FunctionTool", "t = FunctionTool(f, 'b', name='a')", described_as("a", "b")),
         ("from llama_index.core.tools import FunctionTool", "FunctionTool.from_defaults(fn=f)", own("f")),

@@ -273,7 +273,7 @@ fn tools_that_are_made_of_something_else_than_a_function_are_named() {
         ("t = Tool('x', ok, 'x')", ("x", 0)),
         ("t = StructuredTool.from_function(func=None, coroutine=ok, name='x')", ("x", 0)),
         ("t = StructuredTool.from_function(func=lambda q: q, coroutine=ok, name='x')", ("x", 0)),
-        ("t = Tool.from_function(ok, 'x', 'Finds')", ("ok", 0)),
+        ("t = Tool.from_function(ok, 'x', 'Finds')", ("x", 0)),
         ("t = StructuredTool.from_function(search.run, name='x')", ("", 1)),
         ("other = shop.find\nt = Tool('x', other, 'x')", ("ok", 0)),
         ("t = Tool('x', find, 'x')\nu = Tool(name='y', func=shop.find)", ("ok", 0)),

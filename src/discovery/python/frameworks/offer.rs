@@ -104,8 +104,8 @@ impl Offer<'_> {
     }
 }
 
-/// Reads the arguments of a decorator or a call. The first positional string is the tool's name, unless the function precedes it; the
-/// next one is its description.
+/// Reads the arguments of a decorator or a call. The first positional string is the tool's name, unless the function precedes it, as in
+/// `FunctionTool(f, "…")`; the next one is its description. LangChain's `Tool.from_function(f, "name", "…")` has the name there.
 pub(super) fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'a> {
     let named = |names: &[&str]| names.iter().find_map(|name| text(keyword(call, name)?));
     let mut offer = Offer {
@@ -121,6 +121,7 @@ pub(super) fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'
         ..Offer::default()
     };
     let mut is_name = true;
+    let is_of_langchain = module.outside_name(&call.func).is_some_and(|full| full.starts_with("langchain"));
     for argument in &call.arguments.args {
         match text(argument) {
             Some(text) if is_name => drop(offer.name.get_or_insert(text)),
@@ -128,7 +129,7 @@ pub(super) fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'
             None if function_named(module, argument).is_some() => {}
             None => break,
         }
-        is_name = false;
+        is_name &= is_of_langchain && text(argument).is_none();
     }
     offer
 }
