@@ -31,7 +31,10 @@ impl Docstring {
         let mut at = 0;
         while at < lines.len() {
             let found = section(&lines, at);
-            if let Some((topic, style, first)) = found {
+            if let Some(end) = example_end(&lines, at).filter(|_| found.is_none()) {
+                lines[at..end].iter().for_each(|line| body.add(line));
+                at = end;
+            } else if let Some((topic, style, first)) = found {
                 body.end_part();
                 let end = section_end(&lines, first, indent(lines[at]), style);
                 match topic {
@@ -132,6 +135,17 @@ impl<'l> Body<'l> {
         let first = self.lines[..self.first.unwrap_or(self.lines.len())].iter().copied();
         joined(first.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()))
     }
+}
+
+/// The end of an example that begins here: a code fence with its end, or what is indented below `::`. It is text, whatever it looks like.
+fn example_end(lines: &[&str], at: usize) -> Option<usize> {
+    let (line, rest) = (lines[at].trim_start(), &lines[at + 1..]);
+    let marks = ["```", "~~~"].into_iter().find(|marks| line.starts_with(marks));
+    if let Some(marks) = marks {
+        return rest.iter().position(|line| line.trim().starts_with(marks)).map(|length| at + length + 2);
+    }
+    let is_below = |line: &&str| line.is_empty() || indent(line) > indent(lines[at]);
+    line.ends_with("::").then(|| at + 1 + rest.iter().take_while(|line| is_below(line)).count())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -367,6 +381,24 @@ mod tests {
         assert_eq!(docs.description.as_deref(), Some("S.\n\nAfter."));
         let numpy = "S.\n\n    Returns\n    -------\n    int\n        x\n\n    Examples\n    --------\n    >>> 1\n";
         assert_eq!(Docstring::parse(numpy).description.as_deref(), Some("S.\n\nExamples\n--------\n>>> 1"));
+    }
+
+    #[test]
+    fn an_example_is_text_whatever_it_looks_like() {
+        let section = "Args:\n        q: Inside.\n    Returns:\n        Nothing.\n    :param n: Inside.\n";
+        for (before, after) in [("```python", "```"), ("~~~", "~~~"), ("Example::\n", "Done.")] {
+            let section = if before.ends_with('\n') { section.replace("    ", "        ") } else { section.to_owned() };
+            let margin = if before.ends_with('\n') { "        " } else { "    " };
+            let text = format!(
+                "Search.\n\n    {before}\n{margin}{section}    {after}\n\n    Args:\n        a: One.\n\n    Tail.\n"
+            );
+            let docs = Docstring::parse(&text);
+            assert_eq!(parameters(&text), ["a = One."], "{text}");
+            assert_eq!(docs.returns, None);
+            let description = docs.description.unwrap();
+            assert!(description.contains("q: Inside.") && description.ends_with("\n\nTail."), "{description}");
+        }
+        assert_eq!(parameters("Search.\n\n    ```\n    Args:\n        a: It has no end.\n"), ["a = It has no end."]);
     }
 
     #[test]
