@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
 
 use super::frameworks::{is_server_class, last_name, package, runs_a_server};
 use super::handed::Handed;
@@ -16,6 +16,7 @@ use crate::discovery::is_standard;
 pub(super) struct Entries<'m, 'a> {
     module: &'m Module<'a>,
     run: HashSet<&'a str>,
+    decorators: HashSet<&'a str>,
     handed: Handed<'a>,
     uses_argparse: bool,
     /// Whether it imports more than Python has.
@@ -29,6 +30,7 @@ impl<'m, 'a> Entries<'m, 'a> {
         Self {
             module,
             run: run_at_top(module).collect(),
+            decorators: Decorators::of(body),
             handed: if uses_packages { Handed::of(module, body) } else { Handed::default() },
             uses_argparse: tops().any(|top| top == "argparse"),
             uses_packages,
@@ -38,6 +40,7 @@ impl<'m, 'a> Entries<'m, 'a> {
     pub(super) fn has(&self, function: &StmtFunctionDef) -> bool {
         let name = function.name.as_str();
         self.run.contains(name)
+            || self.decorators.contains(name)
             || self.handed.has(self.module, function)
             || is_of_lambda(function)
             || is_hook(self.module, function)
@@ -57,6 +60,37 @@ impl<'m, 'a> Entries<'m, 'a> {
             None => first.parameter.name.as_str() == "args" && ReadsArgs::is_in(function),
         }
     }
+}
+
+/// The names of the decorators of a file: `timed` of `@timed`, `retry` of `@retry(3)`.
+#[derive(Default)]
+struct Decorators<'a> {
+    names: HashSet<&'a str>,
+    depth: Depth,
+}
+
+impl<'a> Decorators<'a> {
+    fn of(body: &'a [Stmt]) -> HashSet<&'a str> {
+        let mut search = Self::default();
+        search.visit_body(body);
+        search.names
+    }
+}
+
+impl<'a> Visitor<'a> for Decorators<'a> {
+    fn visit_decorator(&mut self, decorator: &'a Decorator) {
+        let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
+        self.names.extend(name_of(called));
+    }
+
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if self.depth.enter() {
+            visitor::walk_stmt(self, statement);
+            self.depth.leave();
+        }
+    }
+
+    fn visit_expr(&mut self, _expression: &'a Expr) {}
 }
 
 /// Whether a function reads `args.name`.

@@ -93,8 +93,8 @@ fn who_marks_some_functions_means_no_others() {
     assert_eq!(served(&marked), ["_f"]);
     assert_eq!(served(&format!("__all__ = ['helper']\n{marked}")), ["helper", "_f"]);
     assert_eq!(served(&format!("{SERVER}@mcp.prompt\ndef p(q: str): ...\n")), ["p"]);
-    // A decorator of the file itself may do anything, and a word alone means nothing.
-    assert_eq!(served("def tool(f): return f\n@tool\ndef f(): ...\n"), ["tool", "f"]);
+    // A decorator of the file itself may do anything, is no tool, and a word alone means nothing.
+    assert_eq!(served("def tool(f): return f\n@tool\ndef f(): ...\ndef g(): ...\n"), ["f", "g"]);
     assert_eq!(served("@tool\ndef f(): ...\ndef g(): ...\n"), ["f", "g"]);
     assert_eq!(served("from cache import store\n@store.get('x')\ndef f(): ...\n"), ["f"]);
 }

@@ -187,6 +187,8 @@ fn functions_of_programs_are_no_tools() {
         "import uvicorn\ndef serve_http(port: int):\n    uvicorn.run('app', port=port)\n",
         "from mcp.server import Server\nasync def go():\n    s = Server('x')\n    await s.run(1, 2, 3)\n",
         "import argparse\ndef build():\n    return argparse.ArgumentParser()\n",
+        "import functools\ndef timed(f):\n    return f\nclass X:\n    @timed\n    def one(self): ...\n",
+        "def retry(times=3):\n    return lambda f: f\ndef _outer():\n    if True:\n        @retry(2)\n        def inner(): ...\n",
         "import argparse\ndef search(args):\n    return args.text\n",
         "import argparse\ndef search(given: argparse.Namespace): ...\n",
         "from starlette.requests import Request\nasync def health(request: Request): ...\n",
