@@ -17,7 +17,7 @@ ROOT = HERE.parents[1]
 CORPUS = HERE / "corpus"
 HOSTLER = os.environ.get("HOSTLER_BIN", str(ROOT / "target" / "debug" / "hostler"))
 SEED = int(os.environ.get("HOSTLER_ORACLE_SEED", "1"))
-NEWER = "newer"  # in the words of Python 3.12
+NEWER = "newer"  # in the words of Python 3.13
 
 
 class Subject:
@@ -51,7 +51,7 @@ def _hostler(*words):
 def subjects():
     modules = {}
     for path in sorted(CORPUS.glob("*.py")):
-        readable = path.stem != NEWER or sys.version_info >= (3, 12)
+        readable = path.stem != NEWER or sys.version_info >= (3, 13)
         modules[path.stem] = _load(path) if readable else None
     listed = _hostler("list")
     broken = [row["reason"] for row in listed if row["status"] != "ready"]

@@ -19,7 +19,7 @@ def explained():
 
 def is_read(place):
     """Whether this Python can read the file of the corpus with this function."""
-    return sys.version_info >= (3, 12) or not place.startswith(NEWER + ".")
+    return sys.version_info >= (3, 13) or not place.startswith(NEWER + ".")
 
 
 def is_compared(place):

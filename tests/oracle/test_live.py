@@ -20,6 +20,9 @@ DIFFERENCES = {
     "containers.open_ended_star x narrower": "a tuple with an open end is a list",
     "names.recursive_list x narrower": "an alias in quotes is lost where it mentions itself",
     "newer.recursive_list x narrower": "an alias that mentions itself is left open",
+    **{f"newer.{name} x narrower": PARAMETERS for name in (
+        "alias_of_alias", "alias_with_argument", "alias_with_default", "alias_with_default_of_another", "dataclass_with_default",
+        "dataclass_without_default", "model_of_itself", "model_that_inherits", "model_with_default", "row_of_scores")},
     "plain.nothing x narrower": "an annotation of None is none to the live function",
     "formats.uuid4 x narrower": "the version of a UUID is a note, which is not read",
     "choices.computed_enum x wider": "computed members are known to the live enumeration",
@@ -33,6 +36,7 @@ RESULTS = {
     "containers.open_ended narrower": DIFFERENCES["containers.open_ended x narrower"],
     "containers.open_ended_star narrower": DIFFERENCES["containers.open_ended_star x narrower"],
     "generics.box_of_int narrower": PARAMETERS,
+    **{f"newer.{name} narrower": PARAMETERS for name in ("alias_with_default", "model_of_itself", "model_that_inherits", "model_with_default")},
     "formats.uuid4 wider": "the live type is a UUID, which is written as one",
 }
 
@@ -70,7 +74,7 @@ class Live(unittest.TestCase):
             found.update({f"{subject.name} {way}": example for (_, way), example in comparison.found.items()})
         print(f"   live types: {count} results compared, {len(found)} differences, all listed", file=sys.stderr)
         self.assertGreater(count, 5_000)
-        self.assertEqual(set(found), set(RESULTS), found)
+        self.assertEqual(set(found), set(filter(is_read, RESULTS)), found)
 
 
 def given(subject):

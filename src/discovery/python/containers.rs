@@ -3,6 +3,7 @@
 use ruff_python_ast::{Expr, ExprSubscript};
 use serde_json::{Value, json};
 
+use super::generics::written_parameters;
 use super::known_types::{KnownType, Side};
 use super::literals::literal;
 use super::names::Named;
@@ -18,7 +19,16 @@ impl Hints<'_, '_> {
     pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
         match self.module.resolve(&generic.value) {
             Named::Class(class) => return self.bound(class, generic),
-            Named::Value { name, value, is_alias } => return self.alias(name, value, is_alias),
+            Named::Value { name, value, is_alias, parameters } => {
+                let parameters = match parameters {
+                    Some(written) => written_parameters(written),
+                    None => self.module.variables_of(value),
+                };
+                if parameters.is_empty() {
+                    return self.alias(name, value, is_alias);
+                }
+                return self.alias_with(value, &parameters, elements(&generic.slice));
+            }
             _ => {}
         }
         let Some(name) = self.module.outside_name(&generic.value) else { return Schema::new() };
@@ -96,12 +106,12 @@ impl Hints<'_, '_> {
         if let [item, Expr::EllipsisLiteral(_)] = items {
             return self.with_inner(KnownType::List, "items", item);
         }
-        let (fixed, rest) = match items.iter().position(|item| self.rest_of_tuple(item).is_some()) {
-            Some(at) if at + 1 == items.len() => (&items[..at], self.rest_of_tuple(&items[at])),
-            Some(_) => return of_type("array"),
-            None => (items, None),
+        let open = items.iter().position(|item| self.rest_of_tuple(item).is_some());
+        let (fixed, rest, last) = match open {
+            Some(at) => (&items[..at], self.rest_of_tuple(&items[at]), &items[at + 1..]),
+            None => (items, None, &[][..]),
         };
-        if fixed.iter().any(Expr::is_starred_expr) {
+        if fixed.iter().chain(last).any(Expr::is_starred_expr) {
             return of_type("array");
         }
         let schemas: Vec<Value> = fixed.iter().map(|item| Value::Object(self.inner(item))).collect();
@@ -110,10 +120,12 @@ impl Hints<'_, '_> {
         if length > 0 {
             schema.insert("prefixItems".to_owned(), Value::Array(schemas));
         }
-        schema.insert("minItems".to_owned(), json!(length));
+        schema.insert("minItems".to_owned(), json!(length + last.len()));
         match rest {
             Some(item) => {
-                let item = self.inner(item);
+                // How many items come before the last ones is not known: the worker checks these.
+                let further: Vec<Schema> = std::iter::once(item).chain(last).map(|item| self.inner(item)).collect();
+                let item = any_of(further);
                 schema.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
             }
             None => drop(schema.insert("maxItems".to_owned(), json!(length))),

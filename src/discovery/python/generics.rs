@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef, TypeParam};
+use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef, TypeParam, TypeParams};
 
 use super::classes::{ClassKind, LONGEST_ANCESTRY};
 use super::containers::elements;
+use super::literals::keyword;
 use super::module::Module;
 use super::names::{Named, dotted};
 use super::schema::{LARGEST_ALIAS, Reference, Schema, Target, admits_anything, size_of};
@@ -15,8 +16,15 @@ use super::types::Hints;
 /// What type parameters stand for, by their names.
 pub(super) type Parameters<'a> = HashMap<&'a str, Argument<'a>>;
 
+/// A type parameter: `T` of `class Box[T = int]`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parameter<'a> {
+    name: &'a str,
+    default: Option<&'a Expr>,
+}
+
 /// What a type parameter stands for.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Argument<'a> {
     schema: Schema,
     /// What it refers to, which also says on which side it was read.
@@ -53,7 +61,7 @@ impl<'a> Hints<'_, 'a> {
     pub(super) fn bound(&mut self, class: &'a StmtClassDef, generic: &ExprSubscript) -> Schema {
         let ancestry = self.module.ancestry(class);
         if ancestry.is_complete {
-            return self.with_arguments(class, generic).unwrap_or_else(|| self.class(class));
+            return self.with_arguments(class, elements(&generic.slice)).unwrap_or_else(|| self.class(class));
         }
         let is_model = ancestry.kind == ClassKind::Model;
         let written = written_type(self.module, &generic.slice, DEEPEST_WRITTEN).filter(|_| is_model);
@@ -63,44 +71,94 @@ impl<'a> Hints<'_, 'a> {
     }
 
     /// A reference to the class with these arguments; `None` if nothing is known of them.
-    fn with_arguments(&mut self, class: &'a StmtClassDef, generic: &ExprSubscript) -> Option<Schema> {
+    fn with_arguments(&mut self, class: &'a StmtClassDef, given: &[Expr]) -> Option<Schema> {
         let side = self.side_of(class)?;
         let outside = std::mem::replace(&mut self.side, side);
-        let parameters = self.arguments(class, &generic.slice);
+        let parameters = self.arguments(class, given);
         self.side = outside;
         if parameters.is_empty() {
             return None;
         }
-        let texts: Vec<String> =
-            elements(&generic.slice).iter().map(|given| self.text_of(given, DEEPEST_WRITTEN)).collect();
-        let name = definition_name(&class.name, &texts.join(","));
+        let name = self.name_with(class, given);
         let number = self.module.bind_class(class, parameters, name)?;
         Some(self.refer(Reference { side, target: Target::Bound(number) }))
     }
 
+    /// The name of its definition: `Node_str_int_` for `Node[str]` of `class Node[K, V = int]`.
+    fn name_with(&self, class: &'a StmtClassDef, given: &[Expr]) -> String {
+        let parameters = self.module.type_parameters(class).unwrap_or_default();
+        let defaults = parameters.iter().skip(given.len()).filter_map(|parameter| parameter.default);
+        let texts: Vec<String> = given.iter().chain(defaults).map(|it| self.text_of(it, DEEPEST_WRITTEN)).collect();
+        definition_name(&class.name, &texts.join(","))
+    }
+
+    /// A class of the file without arguments: its type parameters stand for their defaults, where they have any.
+    pub(super) fn with_defaults(&mut self, class: &'a StmtClassDef) -> Schema {
+        self.with_arguments(class, &[]).unwrap_or_else(|| self.class(class))
+    }
+
+    /// `Self`, in the definition of a class.
+    pub(super) fn itself(&mut self) -> Schema {
+        let Some(class) = self.described else { return Schema::new() };
+        match (self.described_bound, self.side_of(class)) {
+            (Some(number), Some(side)) => self.refer(Reference { side, target: Target::Bound(number) }),
+            _ => self.class(class),
+        }
+    }
+
     /// What the type parameters of a class stand for, as far as that is known.
-    fn arguments(&mut self, class: &'a StmtClassDef, slice: &Expr) -> Parameters<'a> {
-        let names = self.module.type_parameters(class).unwrap_or_default();
-        let given = elements(slice);
-        if names.len() != given.len() {
+    fn arguments(&mut self, class: &'a StmtClassDef, given: &[Expr]) -> Parameters<'a> {
+        let parameters = self.module.type_parameters(class).unwrap_or_default();
+        let mut found = self.arguments_of(&parameters, given);
+        found.retain(|_, argument| !admits_anything(&argument.schema));
+        found
+    }
+
+    /// What these type parameters stand for: an argument, or else their default. Empty where they do not fit together.
+    fn arguments_of(&mut self, parameters: &[Parameter<'a>], given: &[Expr]) -> Parameters<'a> {
+        let rest = parameters.get(given.len()..);
+        if rest.is_none_or(|rest| rest.iter().any(|parameter| parameter.default.is_none())) {
             return Parameters::new();
         }
         let outer = std::mem::take(&mut self.references);
         let mut found = Parameters::new();
-        for (name, given) in names.into_iter().zip(given) {
-            let growth = self.growth_of(given, DEEPEST_WRITTEN);
-            if growth > MOST_GROWTH {
-                continue;
+        for (place, parameter) in parameters.iter().enumerate() {
+            let around = Rc::clone(&self.parameters);
+            if given.len() <= place {
+                self.parameters = Rc::new(found.clone()); // a default may name those before it
             }
-            let schema = self.inner(given);
-            let references = std::mem::take(&mut self.references);
-            if !admits_anything(&schema) {
-                let (size, text) = (size_of(&schema), self.text_of(given, DEEPEST_WRITTEN));
-                found.insert(name, Argument { schema, references, size, text, growth });
+            if let Some(hint) = given.get(place).or(parameter.default) {
+                let growth = self.growth_of(hint, DEEPEST_WRITTEN);
+                if growth <= MOST_GROWTH {
+                    let schema = self.inner(hint);
+                    let references = std::mem::take(&mut self.references);
+                    let (size, text) = (size_of(&schema), self.text_of(hint, DEEPEST_WRITTEN));
+                    found.insert(parameter.name, Argument { schema, references, size, text, growth });
+                }
             }
+            self.parameters = around;
         }
         self.references = outer;
         found
+    }
+
+    /// An alias with type parameters: `Pair[int]` of `type Pair[T] = tuple[T, T]`, or of `Pair = tuple[T, T]`. One that mentions itself is
+    /// left open.
+    pub(super) fn alias_with(&mut self, value: &'a Expr, parameters: &[Parameter<'a>], given: &[Expr]) -> Schema {
+        if self.reading.iter().any(|other| std::ptr::eq(*other, value)) {
+            return Schema::new();
+        }
+        let mut bound = self.arguments_of(parameters, given);
+        for parameter in parameters {
+            bound.entry(parameter.name).or_default();
+        }
+        self.reading.push(value);
+        let around = (self.owner.take(), std::mem::replace(&mut self.parameters, Rc::new(bound)));
+        let schema = self.inner(value);
+        (self.owner, self.parameters) = around;
+        self.reading.pop();
+        let size = size_of(&schema);
+        if size > LARGEST_ALIAS || !self.module.budget.spend(size) { Schema::new() } else { schema }
     }
 
     /// What a name stands for that is a type parameter of the class whose definition is read.
@@ -115,7 +173,8 @@ impl<'a> Hints<'_, 'a> {
             self.references.extend(new);
             return Some(schema);
         }
-        let is_own = self.owner.is_some_and(|owner| written_parameters(owner).any(|own| own == Some(name)));
+        let written = self.owner.and_then(|owner| owner.type_params.as_deref());
+        let is_own = written.is_some_and(|written| written_parameters(written).iter().any(|own| own.name == name));
         is_own.then(Schema::new)
     }
 
@@ -141,7 +200,8 @@ impl<'a> Hints<'_, 'a> {
                 };
                 self.parameters = Rc::clone(&parameters);
                 self.owner = Some(class);
-                let mut of_parent = generic.map(|generic| self.arguments(parent, &generic.slice)).unwrap_or_default();
+                let given = generic.map(|generic| elements(&generic.slice)).unwrap_or_default();
+                let mut of_parent = self.arguments(parent, given);
                 // In `class Boxes(Box[list[T]], Generic[T])`, pydantic confuses the two `T`, except in its own models.
                 of_parent.retain(|_, argument| !is_of_pydantic || argument.growth < 2);
                 left.push((parent, Rc::new(of_parent)));
@@ -211,9 +271,10 @@ impl<'a> Hints<'_, 'a> {
 
 impl<'a> Module<'a> {
     /// The names of the type parameters of a class, in order; `None` where one stands for several types.
-    pub(super) fn type_parameters(&self, class: &'a StmtClassDef) -> Option<Vec<&'a str>> {
-        if class.type_params.is_some() {
-            return written_parameters(class).collect();
+    pub(super) fn type_parameters(&self, class: &'a StmtClassDef) -> Option<Vec<Parameter<'a>>> {
+        if let Some(written) = class.type_params.as_deref() {
+            let parameters = written_parameters(written);
+            return (parameters.len() == written.type_params.len()).then_some(parameters);
         }
         let bases = class.arguments.iter().flat_map(|arguments| &arguments.args);
         let generics: Vec<&'a ExprSubscript> = bases.filter_map(Expr::as_subscript_expr).collect();
@@ -229,16 +290,26 @@ impl<'a> Module<'a> {
         Some(names)
     }
 
+    /// The type variables that an alias mentions: `T` of `Pair = tuple[T, T]`.
+    pub(super) fn variables_of(&self, value: &'a Expr) -> Vec<Parameter<'a>> {
+        let mut found = Vec::new();
+        self.add_variables(value, &mut found, DEEPEST_WRITTEN);
+        found
+    }
+
     /// The type variables in a hint, in the order in which they are mentioned first.
-    fn add_variables(&self, hint: &'a Expr, names: &mut Vec<&'a str>, depth: usize) {
+    fn add_variables(&self, hint: &'a Expr, names: &mut Vec<Parameter<'a>>, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         match hint {
-            Expr::Name(name) => {
-                let is_one = matches!(self.resolve(hint), Named::Value { value, .. } if is_parameter(self, value));
-                if is_one && !names.contains(&name.id.as_str()) {
-                    names.push(&name.id);
+            Expr::Name(name) => match self.resolve(hint) {
+                Named::Value { value, .. } if is_parameter(self, value) => {
+                    let default = value.as_call_expr().and_then(|made| keyword(made, "default"));
+                    if !names.iter().any(|other| other.name == name.id.as_str()) {
+                        names.push(Parameter { name: &name.id, default });
+                    }
                 }
-            }
+                _ => {}
+            },
             Expr::Subscript(generic) => self.add_variables(&generic.slice, names, depth),
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|part| self.add_variables(part, names, depth)),
             Expr::BinOp(_) => {
@@ -296,12 +367,10 @@ fn branches(hint: &Expr) -> impl Iterator<Item = &Expr> {
     })
 }
 
-/// `T` of `class Box[T]`; `None` for those that stand for several types.
-fn written_parameters(class: &StmtClassDef) -> impl Iterator<Item = Option<&str>> {
-    class.type_params.iter().flat_map(|written| &written.type_params).map(|parameter| match parameter {
-        TypeParam::TypeVar(variable) => Some(variable.name.as_str()),
-        TypeParam::ParamSpec(_) | TypeParam::TypeVarTuple(_) => None,
-    })
+/// `T` of `class Box[T]`, without those that stand for several types.
+pub(super) fn written_parameters(parameters: &TypeParams) -> Vec<Parameter<'_>> {
+    let single = parameters.type_params.iter().filter_map(TypeParam::as_type_var);
+    single.map(|variable| Parameter { name: &variable.name, default: variable.default.as_deref() }).collect()
 }
 
 /// `Page_int_` for `Page[int]`, as pydantic does.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use ruff_python_ast::{
-    Alias, ExceptHandler, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom,
+    Alias, ExceptHandler, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom, TypeParams,
 };
 
 use super::all_imports::all_imports;
@@ -35,7 +35,7 @@ pub(super) enum Binding<'a> {
     /// The value of its only assignment.
     Value(&'a Expr),
     /// An explicit type alias.
-    Alias(&'a Expr),
+    Alias(&'a Expr, Option<&'a TypeParams>),
     /// Unknown.
     Unknown,
 }
@@ -237,7 +237,7 @@ impl<'a> Module<'a> {
                 let Some(value) = &assign.value else { return };
                 self.note_calls(value, reach);
                 match name_of(&assign.target) {
-                    Some(name) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value)),
+                    Some(name) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value, None)),
                     _ => self.assign(&assign.target, value, reach),
                 }
             }
@@ -251,7 +251,7 @@ impl<'a> Module<'a> {
             }
             Stmt::TypeAlias(alias) => {
                 if let Some(name) = name_of(&alias.name) {
-                    self.rebind(name, Binding::Alias(&alias.value));
+                    self.rebind(name, Binding::Alias(&alias.value, alias.type_params.as_deref()));
                 }
             }
             Stmt::For(each) => {

@@ -1,6 +1,6 @@
 //! What names in hints and defaults mean.
 
-use ruff_python_ast::{Expr, StmtClassDef};
+use ruff_python_ast::{Expr, StmtClassDef, TypeParams};
 
 use super::known_types::KnownType;
 use super::module::{Binding, Module};
@@ -19,6 +19,8 @@ pub(super) enum Named<'a> {
         value: &'a Expr,
         /// Whether it is an explicit alias: `type X = …`, `X: TypeAlias = …`.
         is_alias: bool,
+        /// The type parameters of `type X[T] = …`.
+        parameters: Option<&'a TypeParams>,
     },
     /// Unknown.
     Nothing,
@@ -53,8 +55,12 @@ impl<'a> Module<'a> {
         match self.bindings.get_key_value(first) {
             Some((_, Binding::Import(full))) => Named::Outside(dotted(full)),
             Some((_, Binding::Class(class))) if parts.is_empty() => Named::Class(class),
-            Some((name, Binding::Value(value))) if parts.is_empty() => Named::Value { name, value, is_alias: false },
-            Some((name, Binding::Alias(value))) if parts.is_empty() => Named::Value { name, value, is_alias: true },
+            Some((name, Binding::Value(value))) if parts.is_empty() => {
+                Named::Value { name, value, is_alias: false, parameters: None }
+            }
+            Some((name, Binding::Alias(value, parameters))) if parts.is_empty() => {
+                Named::Value { name, value, is_alias: true, parameters: *parameters }
+            }
             Some(_) => Named::Nothing,
             None => Named::Outside(dotted(&self.unbound(first))),
         }

@@ -247,6 +247,7 @@ impl<'a> Module<'a> {
             Target::Bound(number) => {
                 let Some(bound) = self.bound_class(number) else { return Rc::default() };
                 hints.parameters = Rc::clone(&bound.parameters);
+                hints.described_bound = Some(number);
                 (self.key_of(reference), hints.definition_of(bound.class))
             }
             Target::Alias(_, value) => return hints.read_alias(reference, value),

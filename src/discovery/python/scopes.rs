@@ -341,7 +341,7 @@ impl Module<'_> {
     pub(super) fn name_of_definition(&self, name: &str, place: usize) -> String {
         let is_own = match self.bindings.get(name) {
             Some(Binding::Class(class)) => std::ptr::from_ref(*class).addr() == place,
-            Some(Binding::Value(value) | Binding::Alias(value)) => std::ptr::from_ref(*value).addr() == place,
+            Some(Binding::Value(value) | Binding::Alias(value, _)) => std::ptr::from_ref(*value).addr() == place,
             _ => false,
         };
         if is_own {
@@ -353,7 +353,7 @@ impl Module<'_> {
         }
         let is_taken = |key: &str| {
             let own = self.bindings.get(key);
-            matches!(own, Some(Binding::Class(_) | Binding::Value(_) | Binding::Alias(_))) || self.live.defines(key)
+            matches!(own, Some(Binding::Class(_) | Binding::Value(_) | Binding::Alias(..))) || self.live.defines(key)
         };
         let count = named.entry(name.to_owned()).or_default();
         let key = loop {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::classes::ClassKind;
 use super::constraints::called_type;
-use super::generics::{Parameters, is_parameter};
+use super::generics::{Parameters, is_parameter, written_parameters};
 use super::known_types::{KnownType, Side, pydantic_type};
 use super::live::means_anything;
 use super::model::is_readable;
@@ -30,6 +30,8 @@ pub(super) struct Hints<'m, 'a> {
     pub(super) level: usize,
     /// The class whose definition is read.
     pub(super) described: Option<&'a StmtClassDef>,
+    /// Its number, if it is one with arguments.
+    pub(super) described_bound: Option<usize>,
     /// The class in which the hint is written: it may name classes within that.
     pub(super) owner: Option<&'a StmtClassDef>,
     /// What the type parameters of the class stand for in which the hint is written.
@@ -37,6 +39,8 @@ pub(super) struct Hints<'m, 'a> {
     /// The same of each class whose fields are read, by its place.
     pub(super) parameters_by_class: HashMap<usize, Rc<Parameters<'a>>>,
     pending: Vec<PendingAlias<'a>>,
+    /// The values of the aliases with arguments that are being read.
+    pub(super) reading: Vec<&'a Expr>,
 }
 
 /// An alias that is being read.
@@ -62,10 +66,12 @@ impl<'m, 'a> Hints<'m, 'a> {
             deepest: 0,
             level: 0,
             described: None,
+            described_bound: None,
             owner: None,
             parameters: Rc::default(),
             parameters_by_class: HashMap::new(),
             pending: Vec::new(),
+            reading: Vec::new(),
         }
     }
 
@@ -108,9 +114,7 @@ impl<'m, 'a> Hints<'m, 'a> {
             return schema;
         }
         match self.module.resolve(hint) {
-            Named::Outside(name) if ["typing.Self", "typing_extensions.Self"].contains(&name.as_str()) => {
-                self.described.map(|class| self.class(class)).unwrap_or_default()
-            }
+            Named::Outside(name) if ["typing.Self", "typing_extensions.Self"].contains(&name.as_str()) => self.itself(),
             Named::Outside(name) => KnownType::named(&name)
                 .map(|known| known.bare(self.side))
                 .or_else(|| pydantic_type(&name, self.side))
@@ -121,10 +125,13 @@ impl<'m, 'a> Hints<'m, 'a> {
             Named::Class(class) if !self.module.ancestry(class).is_complete => {
                 self.live(hint).unwrap_or_else(|| self.class(class))
             }
-            Named::Class(class) => self.class(class),
+            Named::Class(class) => self.with_defaults(class),
             Named::Value { value, .. } if is_parameter(self.module, value) => Schema::new(),
-            Named::Value { name, value, is_alias } => {
-                let schema = self.alias(name, value, is_alias);
+            Named::Value { name, value, is_alias, parameters } => {
+                let schema = match parameters {
+                    Some(written) => self.alias_with(value, &written_parameters(written), &[]),
+                    None => self.alias(name, value, is_alias),
+                };
                 if schema.is_empty() { self.live(hint).unwrap_or_default() } else { schema }
             }
             Named::Nothing => self.live(hint).unwrap_or_default(),

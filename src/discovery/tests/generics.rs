@@ -142,3 +142,63 @@ fn arguments_may_be_long_and_deep() {
         assert_ne!(property(&whole, &key, "item"), json!({}), "{hint}");
     }
 }
+
+#[test]
+fn aliases_take_arguments_as_classes_do() {
+    let number = json!({"type": "integer"});
+    let pair = json!({"type": "array", "prefixItems": [number, number], "minItems": 2, "maxItems": 2});
+    for (aliases, hint, expected) in [
+        ("type Pair[T] = tuple[T, T]\n", "Pair[int]", pair.clone()),
+        ("Pair = tuple[T, T]\n", "Pair[int]", pair.clone()),
+        ("type Pair[A, B = A] = tuple[A, B]\n", "Pair[int]", pair.clone()),
+        ("type Inner[T] = tuple[T, T]\ntype Pair[U] = Inner[U]\n", "'Pair[int]'", pair),
+        (
+            "type Pair[T] = tuple[T, T]\n",
+            "list[Pair]",
+            json!({"type": "array", "items": {"type": "array", "prefixItems": [{}, {}], "minItems": 2, "maxItems": 2}}),
+        ),
+        ("Maybe = T | None\n", "Maybe[int]", json!({"anyOf": [number, {"type": "null"}]})),
+        ("type Named[T = int] = dict[str, T]\n", "Named", json!({"type": "object", "additionalProperties": number})),
+        // What mentions itself is left open.
+        ("type Deep[T] = dict[str, Deep[T]]\n", "Deep[int]", json!({"type": "object"})),
+        ("type Deep[T] = T | list[Deep[T]]\n", "Deep[int]", json!({"anyOf": [number, {"type": "array"}]})),
+        (
+            "type Pair[T] = tuple[T, T]\n",
+            "Pair[int, str]",
+            json!({"type": "array", "prefixItems": [{}, {}], "minItems": 2, "maxItems": 2}),
+        ),
+    ] {
+        assert_eq!(schema(aliases, hint)["properties"]["x"], expected, "{aliases}");
+    }
+    let lines: Vec<String> = (1..40).map(|at| format!("type A{at}[T] = tuple[A{0}[T], A{0}[T]]\n", at - 1)).collect();
+    let whole = schema(&format!("type A0[T] = tuple[T, T]\n{}", lines.concat()), "A39[int]");
+    assert!(whole.to_string().len() < 1_000_000, "it ends");
+}
+
+#[test]
+fn type_parameters_stand_for_their_defaults() {
+    for class in [
+        "class Box[K, T = int](BaseModel):\n    key: K\n    item: T\n",
+        "D = TypeVar('D', default=int)\n@dataclass\nclass Box(Generic[K, D]):\n    key: K\n    item: D\n",
+        "class Base[T = int](BaseModel):\n    item: T\nclass Box[K](Base):\n    key: K\n",
+    ] {
+        let whole = schema(class, "Box[str]");
+        let name = whole["properties"]["x"]["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        assert_eq!(property(&whole, name, "key"), json!({"type": "string"}), "{class}");
+        assert_eq!(property(&whole, name, "item"), json!({"type": "integer"}), "{class}");
+    }
+    let page = "class Page[T = str](BaseModel):\n    items: list[T]\n";
+    let whole = schema(page, "Page");
+    assert_eq!(property(&whole, "Page_str_", "items")["items"], json!({"type": "string"}));
+    let whole = schema(&format!("{page}class Users(Page): ...\n"), "Users");
+    assert_eq!(property(&whole, "Users", "items")["items"], json!({"type": "string"}));
+}
+
+#[test]
+fn a_class_with_arguments_is_itself_with_them() {
+    let page = "from typing import Self\nclass Page[T](BaseModel):\n    item: T\n    next: Self | None = None\nclass Users(Page[User]): ...\n";
+    for (hint, name) in [("Page[int]", "Page_int_"), ("Users", "Users"), ("Page", "Page")] {
+        let whole = schema(page, hint);
+        assert_eq!(property(&whole, name, "next")["anyOf"][0], json!({"$ref": format!("#/$defs/{name}")}), "{hint}");
+    }
+}

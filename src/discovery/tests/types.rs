@@ -51,7 +51,10 @@ fn tuples_may_be_open_and_keys_restricted() {
         json!({"type": "array", "prefixItems": [{"type": "integer"}], "minItems": 1, "items": {"type": "string"}});
     assert_eq!(hint(before, "tuple[int, *tuple[str, ...]]"), open);
     assert_eq!(hint(before, "tuple[int, Unpack[tuple[str, ...]]]"), open);
-    assert_eq!(hint(before, "tuple[*tuple[int, ...], str]"), json!({"type": "array"}));
+    let either = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
+    let middle = json!({"type": "array", "minItems": 1, "items": either});
+    assert_eq!(hint(before, "tuple[*tuple[int, ...], str]"), middle);
+    assert_eq!(hint(before, "tuple[*tuple[int, ...], *tuple[str, ...]]"), json!({"type": "array"}));
     assert_eq!(hint(before, "tuple[()]"), json!({"type": "array", "minItems": 0, "maxItems": 0}));
     let words = json!({"type": "string", "enum": ["a", "b"]});
     assert_eq!(hint(before, "dict[Keys, object]"), json!({"type": "object", "propertyNames": words}));

@@ -56,8 +56,9 @@ def of_tuple(builder, args):
 
 def _with_middle(builder, before, rest, after):
     """`tuple[str, *tuple[int, ...], bool]`"""
-    first, last = ([builder.build(arg) for arg in args] for args in (before, after))
-    further = builder.build(rest)
+    checking = builder.within(builder.namespace, builder.bound, True)  # no schema says where the last items begin
+    first = [builder.build(arg) for arg in before]
+    last, further = [checking.build(arg) for arg in after], checking.build(rest)
 
     def convert(value, path):
         if type(value) is not list or len(value) < len(first) + len(last):

@@ -49,8 +49,13 @@ def namespace_of(cls, usual):
 
 
 def bound_by(cls, args):
-    """What the parameters of a generic class stand for."""
-    return dict(zip(getattr(cls, "__parameters__", ()) or getattr(cls, "__type_params__", ()), args))
+    """What the parameters of a generic class or alias stand for: an argument, or else their default."""
+    parameters = getattr(cls, "__parameters__", ()) or getattr(cls, "__type_params__", ())
+    bound = dict(zip(parameters, args))
+    for parameter in parameters[len(args):]:
+        if getattr(parameter, "has_default", bool)():
+            bound[parameter] = _with(parameter.__default__, bound)
+    return bound
 
 
 def _bounds(cls, bound, found=None):

@@ -28,9 +28,12 @@ class Builder:
         self.made = {} if made is None else made  # classes begun or done: a class may contain itself
         self.bound = bound or {}
         self.checks = checks
+        self.itself = None  # the class that is being built, and its arguments
 
     def within(self, namespace, bound=None, checks=False):
-        return Builder(namespace, self.made, bound, self.checks or checks)
+        other = Builder(namespace, self.made, bound, self.checks or checks)
+        other.itself = self.itself
+        return other
 
     def build(self, hint):
         hint = self.resolve(hint)
@@ -46,7 +49,9 @@ class Builder:
         if hasattr(hint, "__value__") and _is_of_pydantic(hint):  # JsonValue
             return _adapted(hint)
         if hasattr(hint, "__value__"):  # type X = ...
-            return self._once(hint, lambda: self.build(hint.__value__))
+            return self._once(hint, lambda: self._alias(hint, ()) if getattr(hint, "__type_params__", ()) else self.build(hint.__value__))
+        if getattr(hint, "_name", "") == "Self" and self.itself is not None:
+            return self._class(*self.itself)
         if not isinstance(hint, type):
             return None
         if hint in _EXACT:
@@ -128,8 +133,9 @@ class Builder:
             convert = models.made_of_its_own(alias[args], self.namespace, alias.__value__)
             if convert is not None:
                 return convert
-        bound = dict(zip(getattr(alias, "__type_params__", ()), args))
-        return Builder(self.namespace, self.made, bound, self.checks).build(alias.__value__)
+        from .structured import bound_by
+
+        return Builder(self.namespace, self.made, bound_by(alias, args), self.checks).build(alias.__value__)
 
     def _arguments(self, args):
         """The arguments of a generic class, with what the type parameters in them stand for."""
@@ -216,7 +222,9 @@ class Builder:
     def _structured(self, cls, args):
         from . import structured
 
-        return structured.converter(cls, self.within(structured.namespace_of(cls, self.namespace), structured.bound_by(cls, args)), args)
+        within = self.within(structured.namespace_of(cls, self.namespace), structured.bound_by(cls, args))
+        within.itself = cls, args
+        return structured.converter(cls, within, args)
 
     def _union(self, args):
         resolved = map(self.resolve, args)
@@ -228,7 +236,7 @@ class Builder:
         if all(arg in exact for arg in args) and not self.checks:
             return None  # all plain: the host has checked them against the schema
         optional = exact == {_NONE} and len(args) == 2
-        builder = self if optional or self.checks else Builder(self.namespace, self.made, self.bound, True)
+        builder = self if optional or self.checks else self.within(self.namespace, self.bound, True)
         built = [(arg, builder.build(arg)) for arg in args if arg not in exact]
         if any(convert is None and not _is_plain_generic(arg) for arg, convert in built):
             return None  # one member takes anything

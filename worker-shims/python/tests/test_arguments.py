@@ -345,7 +345,12 @@ class Conversion(ShimTest):
                 scale: float
             def options(x: int, **options: Unpack[Options]): return repr(options)
             def open_ended(x: tuple[int, *tuple[Path, ...]]): return repr(x)
+            def middle(x: tuple[str, *tuple[int, ...], bool]): return repr(x)
         """)
+        self.assertEqual(worker.call("middle", {"x": ["a", 1, 2.0, True]})["result"], "('a', 1, 2, True)")
+        self.assertEqual(worker.call("middle", {"x": ["a", True]})["result"], "('a', True)")
+        self.fault(worker.call("middle", {"x": ["a", "b", True]}), -32602, "x[1]: expected a whole number")
+        self.fault(worker.call("middle", {"x": ["a", 1, 3]}), -32602, "x[2]: expected true or false")
         self.assertEqual(worker.call("options", {"x": 1, "where": "a", "scale": 2})["result"], "{'where': PosixPath('a'), 'scale': 2.0}")
         self.assertEqual(worker.call("open_ended", {"x": [1, "a", "b"]})["result"], "(1, PosixPath('a'), PosixPath('b'))")
         self.assertEqual(worker.call("open_ended", {"x": [1]})["result"], "(1,)")
