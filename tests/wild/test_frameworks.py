@@ -187,10 +187,12 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("langchain-core==0.3.86", "langchain-core==1.8.3"):
             with self.subTest(needs):
                 await self.served(
-                    "langchain_tools", needs, names=("multiply", "search_tool", "whose", "greet", "measured", "Adder", "weather"),
+                    "langchain_tools", needs, names=("multiply", "search_tool", "whose", "greet", "measured", "keep", "Adder", "weather"),
                     multiply=({"a": 3, "b": 4}, 12), search_tool=({"query": "x"}, ["x 0", "x 1", "x 2"]),
                     whose=({"item": "tea"}, "tea is ada's, 32, ada"), greet=({"name": "Bo"}, "Hello, Bo!"),
-                    measured=({"text": "four"}, "4 characters"), Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
+                    measured=({"text": "four"}, "4 characters"), keep=({"text": "a"}, "kept a"), Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
+                async with self.connected() as session:
+                    self.assertIn("kept nothing", (await session.call("langchain_tools_keep", text="nothing")).text)
 
     async def test_openai_agents(self):
         for needs in ("openai-agents==0.7.0", "openai-agents==0.24.0"):
@@ -231,9 +233,11 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_strands(self):
         await self.served(
-            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "query"),
+            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "query"), keep=({"text": "a"}, "kept a"),
             letters=({"word": "strawberry", "letter": "r"}, 3), whoami=({"greeting": "hi"}, "hi True"),
             query=({"sql": "select"}, {"dsn": "memory", "sql": "select"}))
+        async with self.connected() as session:
+            self.assertIn("there is nothing", (await session.call("strands_tools_keep", text="nothing")).text)
 
     async def test_autogen(self):
         await self.served("autogen_tools", "autogen-core==0.7.5", names=("stock_price",), stock_price=({"ticker": "ABC"}, 3.0))

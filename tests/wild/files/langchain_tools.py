@@ -3,6 +3,7 @@
 from typing import Annotated, Optional, Type
 
 from langchain_core.callbacks import CallbackManagerForToolRun
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from pydantic import BaseModel, Field
@@ -43,6 +44,12 @@ def greet(name: str, greeting: Annotated[str, InjectedToolArg] = "Hello") -> str
 def measured(text: str) -> tuple[str, dict]:
     """Measures."""
     return f"{len(text)} characters", {"length": len(text)}
+
+
+@tool
+def keep(text: str, call: Annotated[str, InjectedToolCallId]):
+    """Keeps a text, and says so to the agent."""
+    return ToolMessage(f"kept {text}", tool_call_id=call, status="error" if text == "nothing" else "success")
 
 
 def add(a: int, b: int) -> int:

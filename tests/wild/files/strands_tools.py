@@ -20,6 +20,14 @@ def who(greeting: str, tool_context: ToolContext) -> str:
     return f"{greeting} {bool(tool_context.tool_use['toolUseId'])}"
 
 
+@tool
+def keep(text: str) -> dict:
+    """Keeps a text."""
+    if text == "nothing":
+        return {"status": "error", "content": [{"text": "there is nothing"}]}
+    return {"status": "success", "content": [{"text": f"kept {text}"}]}
+
+
 class Database:
     def __init__(self, dsn: str = "memory"):
         self.dsn = dsn

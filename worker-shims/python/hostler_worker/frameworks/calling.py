@@ -11,7 +11,7 @@ _COROUTINE = 0x80
 def calling(function, given, value=None, begin=None):
     """`given` are the parameters that callers do not give, each with what makes its value. `value` is the framework's own tool. `begin`
     is awaited before each call."""
-    complete, read = of_langchain(value)
+    complete, read = of_framework(value)
     function = uncopied(function, given)
     if not given and complete is None and read is None and begin is None:
         return function
@@ -121,7 +121,12 @@ def _as_it_is(value):
     return value
 
 
-def of_langchain(value):
+def of_framework(value):
+    """What completes the arguments and reads the result of a framework's own tool."""
+    if package_of(type(value)) == "strands":
+        from .strands import read
+
+        return None, read
     if not any(package_of(base) in ("langchain_core", "crewai") for base in type(value).__mro__):
         return None, None
     from . import langchain

@@ -8,7 +8,7 @@ import hostler
 from ..loading import FRAMEWORKS, Function
 from . import around
 from .behind import behind, package_of, unwrapped, within
-from .calling import calling, current_for, of_langchain, uncopied
+from .calling import calling, current_for, of_framework, uncopied
 from .injected import given_to
 
 _RUN = ("_run", "_arun", "forward")
@@ -104,7 +104,7 @@ def _calling(holder, name, module, is_whole):
         if is_whole:
             if getattr(instance, "is_initialized", True) is False:  # smolagents
                 instance.setup()
-            complete = of_langchain(instance)[0]
+            complete = of_framework(instance)[0]
             kwargs = kwargs if complete is None else complete(kwargs)
         bound = getattr(instance, name)
         return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)

@@ -75,6 +75,22 @@ def read_agno(value):
     return [value.content, *shown] if shown else value.content
 
 
+def read_langchain(value):
+    """What a tool says to its agent: a `ToolMessage`, or a `Command` with one."""
+    if type(value).__name__ == "Command":
+        update = value.update
+        messages = update.get("messages") if isinstance(update, dict) else None
+        said = [message for message in messages or () if type(message).__name__ == "ToolMessage"]
+        if not said:
+            return update
+        return read_langchain(said[0]) if len(said) == 1 else [read_langchain(message) for message in said]
+    if type(value).__name__ != "ToolMessage":
+        return value
+    if getattr(value, "status", None) == "error":
+        raise ToolFailed(str(value.content))
+    return value.content
+
+
 def read_openai(value):
     if type(value).__name__ == "ToolOutputText":
         return value.text
@@ -95,4 +111,5 @@ def read_response(value):
     return body.decode("utf-8", "replace") if kind.startswith("text/") else hostler.File(body, kind)
 
 
-READERS = {"starlette": read_response, "fastapi": read_response, "mcp": read_mcp, "mcp_types": read_mcp, "fastmcp": read_mcp, "agno": read_agno, "agents": read_openai}
+READERS = {"starlette": read_response, "fastapi": read_response, "mcp": read_mcp, "mcp_types": read_mcp, "fastmcp": read_mcp, "agno": read_agno, "agents": read_openai,
+           "langchain_core": read_langchain, "langgraph": read_langchain}

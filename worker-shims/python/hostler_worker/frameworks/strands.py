@@ -1,4 +1,4 @@
-"""Modules of Strands with a `TOOL_SPEC`: their function takes a request, and returns content with a status."""
+"""Tools of Strands: they return content with a status, and functions of modules with a `TOOL_SPEC` take a request."""
 
 import hostler
 
@@ -17,15 +17,15 @@ def named(module, symbol):
         return {"toolUseId": call_id() or "hostler", "name": name, "input": arguments}
 
     async def later(**arguments):
-        return _read(await function(request(arguments)))
+        return read(await function(request(arguments)))
 
     def call(**arguments):
-        return _read(function(request(arguments)))
+        return read(function(request(arguments)))
 
     return Function(symbol, later if is_coroutine_function(function) else call)
 
 
-def _read(result):
+def read(result):
     content = result.get("content") if isinstance(result, dict) else None
     if not isinstance(content, list):
         return result
