@@ -37,7 +37,12 @@ impl Answers {
 
     /// Whether an answer holds as long as the file does not change.
     fn is_lasting(&self, path: &Path) -> bool {
-        !matches!(self.answers.get(path), Some((_, Answer::Refused(_))))
+        !matches!(self.answers.get(path), Some((_, Answer::Refused(_) | Answer::Late(_))))
+    }
+
+    /// Whether a program did not end in time.
+    pub fn is_late(&self, path: &Path) -> bool {
+        matches!(self.answers.get(path), Some((_, Answer::Late(_))))
     }
 
     pub(super) fn ignores_earlier(&self) -> bool {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use super::live::Registry;
 use crate::config::origin::Diagnosis;
@@ -69,6 +70,9 @@ impl Default for AskSignal {
     }
 }
 
+/// After these pauses programs that did not end in time are asked again: they may have been slow only because the machine was busy.
+const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(5)];
+
 /// The most that `--schema` may print, in bytes.
 const MOST: usize = 1 << 20;
 
@@ -82,6 +86,8 @@ pub fn keep_asking(registry: Weak<Registry>) -> impl Future<Output = ()> + Send 
 }
 
 async fn asking(registry: Weak<Registry>) {
+    let mut pauses = PAUSES.iter();
+    let mut due: Option<Instant> = None;
     loop {
         let Some(known) = registry.upgrade() else { return };
         let unasked = known.unasked();
@@ -91,20 +97,44 @@ async fn asking(registry: Weak<Registry>) {
         } else {
             SchemaProgress::InProgress(unasked.len())
         });
-        if unasked.is_empty() {
+        let asked = if unasked.is_empty() {
+            if known.late().is_empty() {
+                due = None;
+            } else if due.is_none() {
+                due = pauses.next().map(|pause| Instant::now() + *pause);
+            }
             drop(known);
-            signal.wake.notified().await;
-            continue;
-        }
-        let (limit, env_filter) = (known.config().executables.schema_timeout, known.env_filter.clone());
-        let answers = ask_all(unasked, &Arc::new(Asks { limit, env_filter })).await;
-        // All files are read again.
-        let taken = spawn(blocking_or_here(move || known.take_answers(answers, limit))).await;
-        if taken.is_err() {
+            if !is_due(&signal.wake, due).await {
+                continue;
+            }
+            due = None;
+            let Some(known) = registry.upgrade() else { return };
+            ask_and_take(known.late(), known).await
+        } else {
+            ask_and_take(unasked, known).await
+        };
+        if !asked {
             signal.state.send_replace(SchemaProgress::Failed);
             return;
         }
     }
+}
+
+/// Whether that time comes before the catalogue changes.
+async fn is_due(wake: &Notify, due: Option<Instant>) -> bool {
+    let Some(due) = due else {
+        wake.notified().await;
+        return false;
+    };
+    timeout_at(due, wake.notified()).await.is_err()
+}
+
+/// Whether all are asked, and their answers taken.
+async fn ask_and_take(unasked: Vec<Unasked>, known: Arc<Registry>) -> bool {
+    let (limit, env_filter) = (known.config().executables.schema_timeout, known.env_filter.clone());
+    let answers = ask_all(unasked, &Arc::new(Asks { limit, env_filter })).await;
+    // All files are read again.
+    spawn(blocking_or_here(move || known.take_answers(answers, limit))).await.is_ok()
 }
 
 async fn ask_all(unasked: Vec<Unasked>, asks: &Arc<Asks>) -> Vec<(PathBuf, Stamp, Answer)> {
@@ -140,7 +170,7 @@ async fn ask(one: &Unasked, asks: &Asks) -> Answer {
         let what = format!("`--schema` did not end within {}", humantime::format_duration(asks.limit));
         let fix = "make it print and exit, or raise `schema_timeout` under [executables] in hostler.toml";
         let reason = Diagnosis::new(what, fix);
-        return if one.launcher.is_some() { Answer::Refused(reason) } else { Answer::Failed(reason) };
+        return Answer::Late(reason);
     };
     let failed = |reason: &Diagnosis| tracing::warn!("tool '{name}' schema failed ({reason})");
     match &answer {
@@ -148,7 +178,7 @@ async fn ask(one: &Unasked, asks: &Asks) -> Answer {
             Ok(remarks) => remarks.iter().for_each(|remark| tracing::warn!("tool '{name}': {remark}")),
             Err(reason) => failed(&reason),
         },
-        Answer::Failed(reason) | Answer::Refused(reason) => failed(reason),
+        Answer::Failed(reason) | Answer::Refused(reason) | Answer::Late(reason) => failed(reason),
         Answer::Broken(_) => {}
     }
     answer

@@ -200,15 +200,23 @@ impl Registry {
 
     /// The executables whose present version has not been asked.
     pub(super) fn unasked(&self) -> Vec<Unasked> {
+        self.to_ask(|entry| entry.file.status == Status::Unasked)
+    }
+
+    /// Those that did not answer in time.
+    pub(super) fn late(&self) -> Vec<Unasked> {
+        self.to_ask(|entry| self.asked.lock().is_late(&entry.file.path))
+    }
+
+    fn to_ask(&self, is_one: impl Fn(&FileEntry) -> bool) -> Vec<Unasked> {
         let catalogue = self.catalogue();
-        let unasked = catalogue.files.iter().filter(|entry| entry.file.status == Status::Unasked);
-        let unasked = unasked.filter_map(|entry| {
+        let asked = catalogue.files.iter().filter(|entry| is_one(entry)).filter_map(|entry| {
             let (path, sandbox) = (entry.file.path.clone(), entry.settings.sandbox.clone());
             let launcher = entry.launcher(self.env_filter.environment());
             let new_privileges = entry.settings.new_privileges.value;
             Some(Unasked { stamp: Stamp::of(&path)?, path, sandbox, launcher, new_privileges })
         });
-        unasked.collect()
+        asked.collect()
     }
 
     pub(super) fn ask_signal(&self) -> Arc<AskSignal> {

@@ -273,6 +273,32 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         async with connected(tools, config=config_file(tools, '[tool.tool]\ntimeout = "2s"\n')) as hostler:
             return await hostler.call("tool", **arguments)
 
+    async def test_one_that_was_late_is_asked_again(self):
+        folder = scratch(self)
+        tools, busy = folder / "tools", folder / "busy"
+        old = time.time() - 60
+        text = f"#!/bin/sh\n[ -e {busy} ] && sleep 60\necho '{{\"name\": \"one\", \"parameters\": {{\"a\": \"int\"}}}}'\n"
+        os.utime(script(tools, "slow", text), (old, old))
+        config = config_file(folder, '[executables]\nschema_timeout = "200ms"\n')
+        busy.touch()
+        rows = listed(tools, "--config", str(config))[0]
+        self.assertEqual([row["status"] for row in rows.values()], ["schema-unknown"])
+        async with connected(tools, config=config) as hostler:
+            await self.lists(hostler, {"slow": []})
+            busy.unlink()  # and in the same run
+            await self.lists(hostler, {"slow": ["a"]})
+        busy.touch()
+        rows = listed(tools, "--config", str(config))[0]
+        self.assertEqual([row["status"] for row in rows.values()], ["ready"], "an answer is kept")
+
+    async def lists(self, hostler, expected):
+        """Waits until these tools are listed, with these arguments."""
+        deadline, found = time.monotonic() + 20, None
+        while found != expected:
+            self.assertLess(time.monotonic(), deadline, found)
+            found = {name: list(tool.input_schema.get("properties", ())) for name, tool in (await hostler.tools()).items()}
+            await asyncio.sleep(0.05)
+
     async def test_a_call_goes_in_and_comes_out(self):
         self.assertEqual((await self.call(ECHO, text="é ")).value, {"said": "é "})
 

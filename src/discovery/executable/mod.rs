@@ -69,6 +69,8 @@ pub enum Answer {
     Broken(Diagnosis),
     /// It could not be run now, for want of processes, memory or files. Not kept for later runs.
     Refused(Diagnosis),
+    /// It did not end in time, which may be due to what else ran. Not kept for later runs, and asked again in this one.
+    Late(Diagnosis),
 }
 
 /// The declarations of an output that are not understood, or why it cannot be used.
@@ -141,7 +143,7 @@ pub(super) fn with_answer(path: &Path, answer: &Answer) -> ToolFile {
     }
     let output = match answer {
         Answer::Said(bytes) => printed::read(bytes, &file.pack),
-        Answer::Failed(reason) | Answer::Refused(reason) => Err(reason.clone()),
+        Answer::Failed(reason) | Answer::Refused(reason) | Answer::Late(reason) => Err(reason.clone()),
         Answer::Broken(reason) => {
             file.status = Status::Broken { line: None, reason: reason.clone() };
             return file;
