@@ -129,7 +129,14 @@ fn methods_that_the_top_level_gives_a_server_are_tools() {
     let shown = super::names(&found);
     assert_eq!(shown, ["search", "of", "total"], "one that needs an instance has none");
     let needy = text.replace("key=''", "key");
-    assert_eq!(super::names(&super::file(&needy)), ["search"], "the worker cannot make one");
+    assert_eq!(super::names(&super::file(&needy)), ["search", "of", "total"], "they need no instance");
+    let decorated = format!(
+        "{SERVER}class Shop:\n    def __init__(self, key): ...\n    @mcp.tool\n    @staticmethod\n    def count(q: str): ...\n"
+    );
+    let found = super::file(&decorated);
+    assert_eq!((super::names(&found), found.warnings.len()), (vec!["count"], 0));
+    let found = super::file(&format!("{decorated}    @mcp.tool\n    def search(self, q: str): ...\n"));
+    assert_eq!((super::names(&found), found.warnings.len()), (vec!["count"], 1), "it says which class needs arguments");
 }
 
 #[test]

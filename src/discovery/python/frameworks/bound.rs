@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionDef};
 
-use super::classes::{all_methods, has_decorator, instances, needed_by_constructor};
+use super::classes::{all_methods, has_decorator, instances};
 use super::registered::{calls_with, given_to, is_by_server, registering};
 use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, package, read_offer};
 use crate::discovery::python::module::{Module, name_of};
@@ -65,8 +65,7 @@ pub(in crate::discovery::python) fn given_methods<'a>(module: &Module<'a>) -> Ve
         let function = methods.into_iter().find(|method| method.name.as_str() == attribute.attr.as_str())?;
         let is_static = has_decorator(function, &["staticmethod"]);
         let is_of_class = || is_static || has_decorator(function, &["classmethod"]);
-        // The worker makes an instance of the class.
-        let is_reached = made.is_some() || is_of_class() && needed_by_constructor(module, class).is_none();
+        let is_reached = made.is_some() || is_of_class();
         is_reached.then(|| Served {
             function,
             symbol: Some(format!("{holder}.{}", function.name)),

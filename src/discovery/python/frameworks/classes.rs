@@ -62,6 +62,17 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
         let needed = needed_by_constructor(module, toolset.class)
             .or_else(|| is_pydantic_tool.then(|| needed_field(module, toolset.class)).flatten());
         if let Some(parameter) = needed.filter(|_| is_of_class) {
+            let mut decorated = Vec::new();
+            if toolset.kind == Kind::Decorated {
+                add(module, toolset, &mut decorated);
+            }
+            let (free, bound): (Vec<_>, Vec<_>) =
+                decorated.into_iter().partition(|one: &Served<'a>| needs_no_instance(one.function));
+            let is_served = !free.is_empty() && bound.is_empty();
+            found.served.extend(free);
+            if is_served {
+                continue;
+            }
             let class = &toolset.class.name;
             let what = format!("the tools of `{class}` are not served: its constructor needs `{parameter}`");
             let fix = format!("give the parameter a default, or make the instance in the file: `tools = {class}(…)`");
@@ -239,7 +250,7 @@ pub(super) fn has_decorator(method: &StmtFunctionDef, words: &[&str]) -> bool {
 }
 
 /// The first parameter that the constructor of the file's class needs.
-pub(super) fn needed_by_constructor<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Option<&'a str> {
+fn needed_by_constructor<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Option<&'a str> {
     let constructor = all_methods(module, class).into_iter().find(|method| method.name.as_str() == "__init__")?;
     let mut parameters = constructor.parameters.iter_non_variadic_params().skip(1);
     parameters.find(|parameter| parameter.default().is_none()).map(|parameter| parameter.parameter.name.as_str())
@@ -298,6 +309,11 @@ fn listed(class: &StmtClassDef) -> Vec<&str> {
 fn takes_instance(method: &StmtFunctionDef) -> bool {
     let first = method.parameters.iter_non_variadic_params().next();
     first.is_some_and(|first| INSTANCES.contains(&first.parameter.name.as_str()))
+}
+
+/// A class or static method, or a decorated function without an instance.
+fn needs_no_instance(method: &StmtFunctionDef) -> bool {
+    has_decorator(method, &["staticmethod", "classmethod"]) || !takes_instance(method)
 }
 
 /// The methods that the constructor of a toolkit names: `tools=[self.a, self.b]`, `tools.append(self.a)`, `self.register(self.a)`.

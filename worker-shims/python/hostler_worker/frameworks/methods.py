@@ -99,6 +99,8 @@ def _calling(holder, name, module, is_whole):
         return current_for(calling(function, given, raw, begin), current)  # decorated, in a class that only gathers tools
 
     def method(*args, **kwargs):
+        if isinstance(raw, (staticmethod, classmethod)):
+            return getattr(holder.kind, name)(*args, **kwargs)  # without an instance, whose constructor may need arguments
         instance = holder.get()
         _fill_valves(instance)
         if is_whole:
