@@ -164,16 +164,16 @@ async fn an_unknown_name_suggests_the_next_step() {
         let right = "did you mean engine.f? Similar names: engine.need, engine.nothing";
         assert_eq!(expected, format!("there is no tool {path}; {right}"));
     }
-    std::fs::write(folder.path().join("tools/my tool.py"), "import plain\ndef greet() -> int:\n    return 1\n")
+    std::fs::write(folder.path().join("tools/my tööl.py"), "import plain\ndef greet() -> int:\n    return 1\n")
         .unwrap();
     std::fs::write(folder.path().join("tools/plain.py"), "def gear() -> int:\n    return 1\n").unwrap();
     std::fs::write(folder.path().join("tools/grep.py"), "def own() -> int:\n    return 1\n").unwrap();
     let own = fault(folder.path(), "grep", json!({})).await.message;
     assert_eq!(own, "there is no tool grep; did you mean grep.own?", "a file's own name");
-    let broken = fault(folder.path(), "my_tool.greet", json!({})).await;
-    assert!(broken.message.contains("my tool.py is broken: `my tool` is not a valid pack name"), "{}", broken.message);
+    let broken = fault(folder.path(), "my_t__l.greet", json!({})).await;
+    assert!(broken.message.contains("my tööl.py is broken: `my tööl` is not a valid pack name"), "{}", broken.message);
     let helper = fault(folder.path(), "plain.gear", json!({})).await;
-    assert!(helper.message.contains("plain.py is a helper of my tool.py, which imports it"), "{}", helper.message);
+    assert!(helper.message.contains("plain.py is a helper of my tööl.py, which imports it"), "{}", helper.message);
     let far = fault(folder.path(), "qqqqq", json!({})).await;
     assert_eq!(far.message, "there is no tool qqqqq; `hostler list` shows every tool");
 }

@@ -320,11 +320,9 @@ fn name_pack(file: &mut ToolFile) {
         file.pack.clone_from(&pack.value);
         return;
     }
-    // `my-tool.py`, `01_basics.py`
-    let joined = file.pack.replace('-', "_");
-    let joined = if joined.starts_with(|c: char| c.is_ascii_digit()) { format!("tool_{joined}") } else { joined };
-    if is_identifier(&joined) {
-        file.pack = joined;
+    // `my-tool.py`, `my tool.py`, `01_basics.py`
+    if file.pack.is_ascii() {
+        file.pack = nearest_identifier(file.pack.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     }
     if !is_identifier(&file.pack) {
         let fix = format!("rename the file, or write `pack = \"{}\"` in it", nearest_identifier(&file.pack));

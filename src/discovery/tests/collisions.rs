@@ -9,7 +9,7 @@ fn of_conflicting_packs_the_later_by_path_is_broken() {
         file_at("a.py", "def b_c(): ...\n"),
         file_at("a_b.py", "def fine(): ...\ndef c(): ...\n"),
         file_at("long.py", &format!("def {}(): ...\n", "x".repeat(60))),
-        file_at("my tool.py", ""),
+        file_at("tööl.py", ""),
     ];
     resolve_collisions(&mut files);
     for (file, words) in files.iter().zip([
@@ -18,7 +18,7 @@ fn of_conflicting_packs_the_later_by_path_is_broken() {
         "ready",
         "ready",
         "line 1: the MCP name of `long.x",
-        "`my tool` is not a valid pack name",
+        "`tööl` is not a valid pack name",
     ]) {
         assert!(broken(file).starts_with(words), "{}: {}", file.path.display(), broken(file));
     }

@@ -89,7 +89,8 @@ fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
     assert_eq!(file("").pack, "brave");
     assert_eq!(file_at("my-tool.py", "").pack, "my_tool");
     assert_eq!(file_at("01-basics.py", "").pack, "tool_01_basics");
-    assert!(broken(&file_at("my tool.py", "")).contains("`pack = \"my_tool\"`"));
+    assert_eq!(file_at("my tool (2).py", "").pack, "my_tool__2");
+    assert!(broken(&file_at("my tööl.py", "")).contains("`pack = \"my_t__l\"`"));
     let reason = broken(&file("\npack = 'a b'\n"));
     assert!(reason.starts_with("line 2: `a b`") && reason.contains("`pack = \"a_b\"`"), "{reason}");
     assert_eq!(broken(&file_at("my tool.py", "pack = 'fine'")), "ready");
