@@ -7,7 +7,7 @@ use super::literals::{keyword, literal};
 use super::module::Module;
 use super::schema::Schema;
 
-const KEYS: [&str; 6] = ["title", "examples", "deprecated", "readOnly", "writeOnly", "$comment"];
+const KEYS: [&str; 7] = ["title", "example", "examples", "deprecated", "readOnly", "writeOnly", "$comment"];
 
 /// Whether a key of a schema restricts no value.
 pub(super) fn is_annotation(key: &str) -> bool {
@@ -18,16 +18,19 @@ pub(super) fn is_annotation(key: &str) -> bool {
 /// not by pydantic.
 pub(super) fn of_field(module: &Module<'_>, call: &ExprCall) -> Schema {
     let further = keyword(call, "json_schema_extra").and_then(|extra| literal(extra, module));
-    let mut found = match further {
-        Some(Value::Object(further)) => further,
-        _ => Schema::new(),
-    };
+    let mut found = further.map(sound).unwrap_or_default();
     for key in ["title", "examples", "deprecated"] {
         let value = keyword(call, key).and_then(|value| literal(value, module));
         // A reason is a text.
         let value = value.map(|value| if key == "deprecated" && value.is_string() { Value::Bool(true) } else { value });
         found.extend(value.map(|value| (key.to_owned(), value)));
     }
+    sound(Value::Object(found))
+}
+
+/// The annotations of `json_schema_extra`.
+pub(super) fn sound(extra: Value) -> Schema {
+    let Value::Object(mut found) = extra else { return Schema::new() };
     found.retain(|key, value| is_annotation(key) && key != "default" && is_sound(key, value));
     found
 }

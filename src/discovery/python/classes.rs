@@ -10,7 +10,7 @@ use super::docstring::Docstring;
 use super::fields::{self, Field, Fields};
 use super::foreign_classes::is_plain_struct;
 use super::literals::literal;
-use super::model::overruled_fields;
+use super::model::{ModelConfig, overruled_fields};
 use super::module::{Module, docstring_of, name_of};
 use super::names::Named;
 use super::schema::{Reference, Schema, Target, nullable, of_type, one_of, schema};
@@ -311,6 +311,9 @@ impl<'a> Hints<'_, 'a> {
         };
         if let Some(text) = docstring_of(&class.body).and_then(|text| Docstring::parse(text).description) {
             built.entry("description").or_insert(Value::String(text));
+        }
+        if ancestry.kind == ClassKind::Model {
+            built.extend(ModelConfig::of(self.module, &ancestry).annotations);
         }
         built
     }

@@ -1,12 +1,15 @@
 //! What a pydantic model says about itself as a whole: its configuration, validators and serializers.
 
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
+use serde_json::Value;
 
+use super::annotations::sound;
 use super::classes::{Ancestry, ClassKind, class_keyword};
 use super::known_types::Side;
 use super::literals::{keyword, literal};
 use super::module::{Module, name_of};
 use super::names::Named;
+use super::schema::Schema;
 
 /// The configuration of a model.
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -20,6 +23,8 @@ pub(super) struct ModelConfig {
     /// Whether strings are changed before they are checked.
     pub(super) changes_texts: bool,
     pub(super) naming: Naming,
+    /// Its title, and what its `json_schema_extra` says to readers.
+    pub(super) annotations: Schema,
 }
 
 /// The names of fields without an alias of their own.
@@ -62,6 +67,7 @@ impl ModelConfig {
             writes_aliases: false,
             changes_texts: false,
             naming: Naming::AsWritten,
+            annotations: Schema::new(),
         };
         for class in &ancestry.classes {
             for statement in &class.body {
@@ -127,6 +133,8 @@ impl ModelConfig {
             "str_strip_whitespace" | "str_to_lower" | "str_to_upper" => {
                 self.changes_texts |= plain != Some(false.into());
             }
+            "json_schema_extra" => self.annotations.extend(plain.map(sound).unwrap_or_default()),
+            "title" => self.annotations.extend(plain.filter(Value::is_string).map(|title| (key.to_owned(), title))),
             "serialize_by_alias" => self.writes_aliases = plain != Some(false.into()),
             "validate_by_alias" if plain == Some(false.into()) => self.naming = Naming::Own,
             "json_encoders" | "ser_json_temporal" | "ser_json_inf_nan" => self.writes_aliases = true,

@@ -249,3 +249,15 @@ fn fields_may_say_more_for_readers() {
     let list = json!({"type": "array", "items": {"type": "string", "title": "Z"}, "default": [], "title": "All"});
     assert_eq!(found["properties"]["z"], list);
 }
+
+#[test]
+fn a_model_says_more_to_readers() {
+    let models = "from pydantic import BaseModel, ConfigDict, Field\nclass Base(BaseModel):\n    model_config = ConfigDict(title='Base', \
+                  json_schema_extra={'examples': [{'a': 1}], 'x-a': 2, 'minProperties': 3})\nclass Own(Base):\n    \
+                  a: int = Field(1, json_schema_extra={'example': 5})\n    class Config:\n        title = 'Own one'\n";
+    let whole = super::input(&format!("{models}def f(x: Own): ...\n"));
+    let own = &whole["$defs"]["Own"];
+    assert_eq!((&own["title"], &own["examples"], &own["x-a"]), (&json!("Own one"), &json!([{"a": 1}]), &json!(2)));
+    assert_eq!(own.get("minProperties"), None, "pydantic checks nothing of it");
+    assert_eq!(own["properties"]["a"]["example"], json!(5));
+}
