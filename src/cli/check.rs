@@ -13,7 +13,7 @@ use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
 use crate::config::{Config, ConfigOptions, environment};
 use crate::discovery::{Cache, ToolFile};
-use crate::environment::{EnvironmentSpec, installed_modules};
+use crate::environment::{EnvironmentSpec, UV_PYTHON, installed_modules};
 use crate::runtime::Workspace;
 use crate::secrets::trouble_of_secret;
 use crate::words::plural;
@@ -79,8 +79,8 @@ pub(super) fn surroundings(config: Config) -> Surroundings {
 
 fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
     let spec = EnvironmentSpec::from_header(&file.pack, &file.path, file.header.as_ref()?);
-    let set = config.python.as_ref().or_else(|| config.build_env.get("UV_PYTHON")).map(|set| set.value.as_str());
-    let python = set.or_else(|| config.environment.text("UV_PYTHON")).filter(|python| !python.is_empty());
+    let set = config.python.as_ref().or_else(|| config.build_env.get(UV_PYTHON)).map(|set| set.value.as_str());
+    let python = set.or_else(|| config.environment.text(UV_PYTHON)).filter(|python| !python.is_empty());
     installed_modules(&environment::cache(&config.environment), &spec, python)
 }
 

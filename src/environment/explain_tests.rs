@@ -13,7 +13,14 @@ const NO_INTERPRETER: &str = "error: No interpreter found for Python 3.77 in vir
 const NO_TAGS: &str = "error: No solution found\n  cause: Because rich==99 has no wheels with a matching Python ABI tag (e.g., `cp315`) and you \
                        require rich==99, we can conclude …\n\nhint: You require CPython 3.15 (`cp315`), but we only found wheels for \
                        `rich` (v99) with the following Python ABI tags: `cp38`, `cp39`, `cp313`, `cp313t`";
-const WITHOUT_WHEELS: &[(&str, &[(&str, &str)])] = &[(NO_TAGS, &[]), (NO_TAGS, &[("UV_PYTHON", "3.15")])];
+const WITHOUT_WHEELS: &[(&str, &[(&str, &str)])] = &[
+    (NO_TAGS, &[]),
+    (NO_TAGS, &[("UV_PYTHON", "3.15")]),
+    (ONE_TAG, &[]),
+    ("error: Failed to build `rich==99`\n  cause: Call to `x` failed\n", &[("UV_PYTHON", "3.15")]),
+];
+const ONE_TAG: &str = "error: No solution found\n  cause: Because rich==99 has no wheels …\n\nhint: You require CPython 3.15 (`cp315`), but \
+                       we only found wheels for `rich` (v99) with the following Python ABI tag: `cp312`";
 const UNREACHED: &str = "error: Failed to fetch: `https://i.org/simple/six/`\n  cause: error sending request for url \
                          (https://i.org/simple/six/)\n";
 

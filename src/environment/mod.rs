@@ -11,7 +11,7 @@ mod store;
 mod turn;
 mod uv;
 
-pub use settings::{EnvironmentSettings, Progress};
+pub use settings::{EnvironmentSettings, Progress, UV_PYTHON};
 pub use spec::{EnvironmentSpec, lock_file};
 pub use store::{Environments, Lease, Pruned, installed_modules};
 pub use uv::{IndexProblem, OLDEST_UV, UvCache};

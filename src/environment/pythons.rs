@@ -1,7 +1,9 @@
 //! Which Python an environment was to have, where uv found none or packages have no wheel for it, and the ways to another one.
 
+use std::collections::BTreeSet;
+
 use super::explain::Failure;
-use super::settings::{PROXIES, place_of};
+use super::settings::{PROXIES, UV_PYTHON, place_of};
 use super::uv::{Minor, minor_of};
 use crate::config::origin::Setting;
 use crate::pep723::UnsupportedPython;
@@ -77,16 +79,17 @@ impl Failure<'_> {
         self.chosen.map_or("this Python".to_owned(), |(major, minor)| format!("Python {major}.{minor}"))
     }
 
-    /// ` (requires-python = "<3.14")`: an example of an older Python.
+    /// ` (requires-python = "<3.14")`: an example of an older Python, where the header decides.
     pub(super) fn older_python(&self) -> String {
-        self.chosen.map(|(major, minor)| format!(" (requires-python = \"<{major}.{minor}\")")).unwrap_or_default()
+        let chosen = self.chosen.filter(|_| self.asked().is_none());
+        chosen.map(|chosen| format!(" ({})", self.requires(None, chosen))).unwrap_or_default()
     }
 
-    /// `3.10 to 3.13`: the Pythons whose wheels uv saw.
+    /// `3.9, 3.12 and 3.13`: the Pythons whose wheels uv saw.
     pub(super) fn python_tags(&self) -> Option<String> {
-        let (first, last) = self.tags()?;
-        let written = |(major, minor): Minor| format!("{major}.{minor}");
-        Some(if first == last { written(first) } else { format!("{} to {}", written(first), written(last)) })
+        let mut all: Vec<String> = self.tags().into_iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+        let last = all.pop()?;
+        Some(if all.is_empty() { last } else { format!("{} and {last}", all.join(", ")) })
     }
 
     /// The Python that uv looked for wheels of, from its ``You require CPython 3.15 (`cp315`)``.
@@ -97,31 +100,42 @@ impl Failure<'_> {
 
     /// What to write for a Python that there are wheels for, where the chosen one is set.
     pub(super) fn choose_tagged(&self) -> Option<String> {
-        let (first, (major, last)) = self.tags()?;
-        let (from, until) = (first.max(OLDEST), last + 1);
+        let tags = self.tags();
+        let (first, (major, last)) = (*tags.first()?, *tags.last()?);
+        let other = "use another version or package";
         if (major, last) < OLDEST {
-            return Some("use another version or package".to_owned());
+            return Some(other.to_owned());
         }
-        let range = format!("requires-python = \">={}.{},<{major}.{until}\"", from.0, from.1);
-        let set =
-            self.settings.python.as_ref().map(|set| format!("python = \"{}\" ({})", set.value, place_of(&set.origin)));
-        Some(match set.or_else(|| self.settings.first_of(&["UV_PYTHON"]).map(|set| set.to_string())) {
-            Some(set) => format!("correct {set}, or use another version or package"),
-            None => format!("write {range}, or use another version or package"),
+        Some(match self.asked() {
+            Some(set) => format!("correct {set}, or {other}"),
+            None => format!("write {}, or {other}", self.requires(Some(first.max(OLDEST)), (major, last + 1))),
         })
     }
 
-    /// The oldest and the newest Python of the wheels that uv names: ``Python ABI tags: `cp310`, `cp313`, `cp313t` ``.
-    fn tags(&self) -> Option<(Minor, Minor)> {
-        let listed = self.reason.split("following Python ABI tags: ").nth(1)?;
-        let tags = listed.split("hint:").next()?.split('`').skip(1).step_by(2);
-        let minors = tags.filter_map(|tag| {
+    /// The interpreter that is asked for whatever the header says, and where.
+    fn asked(&self) -> Option<String> {
+        let python = self.settings.python.as_ref();
+        let set = python.map(|set| format!("python = \"{}\" ({})", set.value, place_of(&set.origin)));
+        set.or_else(|| self.settings.first_of(&[UV_PYTHON]).map(|set| set.to_string()))
+    }
+
+    /// `requires-python = ">=3.10,<3.14"`, with the header's own least version if that is in between.
+    fn requires(&self, least: Option<Minor>, below: Minor) -> String {
+        let range = self.header.and_then(|header| header.requires_python.as_deref()).unwrap_or_default();
+        let own = range.split(',').find_map(|part| minor_of(part.trim().strip_prefix(">=")?.trim()));
+        let least = least.max(own.filter(|own| *own < below));
+        let least = least.map(|(major, minor)| format!(">={major}.{minor},")).unwrap_or_default();
+        format!("requires-python = \"{least}<{}.{}\"", below.0, below.1)
+    }
+
+    /// The Pythons of the wheels that uv names, from the oldest on: ``Python ABI tags: `cp310`, `cp313`, `cp313t` ``.
+    fn tags(&self) -> BTreeSet<Minor> {
+        let listed = self.reason.split("following Python ABI tag").nth(1).and_then(|rest| rest.split_once(": "));
+        let listed = listed.and_then(|(_, rest)| rest.split("hint:").next()).unwrap_or_default();
+        let minors = listed.split('`').skip(1).step_by(2).filter_map(|tag| {
             let (major, minor) = tag.strip_prefix("cp")?.split_at_checked(1)?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         });
-        let (first, last) = minors.fold((None, None), |(first, last): (Option<Minor>, Option<Minor>), minor| {
-            (first.map_or(Some(minor), |first| Some(first.min(minor))), last.max(Some(minor)))
-        });
-        first.zip(last)
+        minors.collect()
     }
 }

@@ -46,6 +46,8 @@ impl fmt::Display for Variable {
     }
 }
 
+/// The interpreter that uv uses, whatever a header says.
+pub const UV_PYTHON: &str = "UV_PYTHON";
 const USUAL_INDEX: &str = "https://pypi.org/simple";
 /// A later one only counts where the earlier are not set.
 pub(super) const INDEXES: &[&str] = &["UV_DEFAULT_INDEX", "UV_INDEX_URL"];
@@ -60,8 +62,9 @@ impl EnvironmentSettings {
 
     /// The interpreter that is asked for, whatever a header says: the configured one, or that of `UV_PYTHON`.
     pub fn asked_python(&self) -> Option<String> {
-        let configured = self.python.as_ref().map(|python| python.value.clone());
-        configured.or_else(|| self.first_of(&["UV_PYTHON"]).map(|variable| variable.value))
+        let set = self.python.as_ref().or_else(|| self.env.get(UV_PYTHON)).map(|set| set.value.clone());
+        let inherited = || self.env_filter.environment().text(UV_PYTHON).filter(|_| !self.env_filter.holds(UV_PYTHON));
+        set.or_else(|| inherited().map(str::to_owned)).filter(|python| !python.is_empty())
     }
 
     /// The first of these variables that is set and not empty, as uv gets it.
@@ -72,7 +75,7 @@ impl EnvironmentSettings {
                 Some(set) => (set.value.as_str(), place_of(&set.origin)),
                 None => (inherited()?, "hostler's environment".to_owned()),
             };
-            let variable = || Variable { name: (*name).to_owned(), value: shown(value), place };
+            let variable = || Variable { name: (*name).to_owned(), value: shown(name, value), place };
             (!value.is_empty()).then(variable)
         })
     }
@@ -91,8 +94,9 @@ impl EnvironmentSettings {
 }
 
 /// A value without its password. Proxies are also written without a scheme.
-fn shown(value: &str) -> String {
-    match value.rsplit_once('@').filter(|_| !value.contains("://")) {
+fn shown(name: &str, value: &str) -> String {
+    // `cpython@3.13`
+    match value.rsplit_once('@').filter(|_| !value.contains("://") && name != UV_PYTHON) {
         Some((_, rest)) => format!("****@{rest}"),
         None => without_password(value),
     }
@@ -143,8 +147,8 @@ mod tests {
     fn a_configured_python_counts_before_the_variable_of_uv() {
         let mut settings = EnvironmentSettings::default();
         assert_eq!(settings.asked_python(), None);
-        settings.env.insert("UV_PYTHON".to_owned(), Setting::default_value("3.14".to_owned()));
-        assert_eq!(settings.asked_python().as_deref(), Some("3.14"));
+        settings.env.insert(UV_PYTHON.to_owned(), Setting::default_value("/opt/a@1/python".to_owned()));
+        assert_eq!(settings.asked_python().as_deref(), Some("/opt/a@1/python"));
         settings.python = Some(Setting::default_value("3.12".to_owned()));
         assert_eq!(settings.asked_python().as_deref(), Some("3.12"));
     }

@@ -1,6 +1,7 @@
 //! Asks executables for their schema: in parallel, each with a time limit, once for each version of its file. Serving does
 //! not wait for them.
 
+use std::collections::HashMap;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -86,7 +87,7 @@ pub fn keep_asking(registry: Weak<Registry>) -> impl Future<Output = ()> + Send 
 }
 
 async fn asking(registry: Weak<Registry>) {
-    let mut pauses = PAUSES.iter();
+    let mut tries: HashMap<PathBuf, (Stamp, usize)> = HashMap::new();
     let mut due: Option<Instant> = None;
     loop {
         let Some(known) = registry.upgrade() else { return };
@@ -98,18 +99,19 @@ async fn asking(registry: Weak<Registry>) {
             SchemaProgress::InProgress(unasked.len())
         });
         let asked = if unasked.is_empty() {
-            if known.late().is_empty() {
-                due = None;
-            } else if due.is_none() {
-                due = pauses.next().map(|pause| Instant::now() + *pause);
-            }
+            let pause = again(&known, &mut tries).iter().map(|(_, pause)| *pause).min();
+            due = pause.map(|pause| due.unwrap_or_else(|| Instant::now() + pause));
             drop(known);
             if !is_due(&signal.wake, due).await {
                 continue;
             }
             due = None;
             let Some(known) = registry.upgrade() else { return };
-            ask_and_take(known.late(), known).await
+            let late: Vec<Unasked> = again(&known, &mut tries).into_iter().map(|(late, _)| late).collect();
+            for one in &late {
+                tries.entry(one.path.clone()).or_insert((one.stamp, 0)).1 += 1;
+            }
+            ask_and_take(late, known).await
         } else {
             ask_and_take(unasked, known).await
         };
@@ -118,6 +120,17 @@ async fn asking(registry: Weak<Registry>) {
             return;
         }
     }
+}
+
+/// The programs that did not end in time and are asked again, each with the pause before that.
+fn again(known: &Registry, tries: &mut HashMap<PathBuf, (Stamp, usize)>) -> Vec<(Unasked, Duration)> {
+    let late = known.late().into_iter().filter_map(|one| {
+        // Another version is another program.
+        tries.retain(|path, (stamp, _)| *path != one.path || *stamp == one.stamp);
+        let count = tries.get(&one.path).map_or(0, |(_, count)| *count);
+        Some((one, *PAUSES.get(count)?))
+    });
+    late.collect()
 }
 
 /// Whether that time comes before the catalogue changes.

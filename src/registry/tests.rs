@@ -429,7 +429,7 @@ fn answers_that_were_given_within_another_time_limit_are_asked_for_again() {
     let registry = open(folder.path());
     let before = registry.config();
     let late = || {
-        let late = Answer::Failed(Diagnosis::new("`--schema` did not end within 5s", "raise `schema_timeout`"));
+        let late = Answer::Late(Diagnosis::new("`--schema` did not end within 5s", "raise `schema_timeout`"));
         registry.unasked().into_iter().map(|one| (one.path, one.stamp, late.clone())).collect::<Vec<_>>()
     };
     let (asked, limit) = (late(), before.executables.schema_timeout);
@@ -441,5 +441,8 @@ fn answers_that_were_given_within_another_time_limit_are_asked_for_again() {
     registry.take_answers(asked, limit);
     assert_eq!(registry.unasked().len(), 1, "an answer of the earlier limit was taken");
     registry.take_answers(late(), limit * 4);
-    assert_eq!(registry.unasked().len(), 0);
+    assert_eq!((registry.unasked().len(), registry.late().len()), (0, 1));
+    let answers = registry.late().into_iter().map(|one| (one.path, one.stamp, Answer::Said(b"{}".to_vec()))).collect();
+    registry.take_answers(answers, limit * 4);
+    assert_eq!(registry.late().len(), 0);
 }

@@ -192,7 +192,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     whose=({"item": "tea"}, "tea is ada's, 32, ada"), greet=({"name": "Bo"}, "Hello, Bo!"),
                     measured=({"text": "four"}, "4 characters"), keep=({"text": "a"}, "kept a"), Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
                 async with self.connected() as session:
-                    self.assertIn("kept nothing", (await session.call("langchain_tools_keep", text="nothing")).text)
+                    answer = await session.call("langchain_tools_keep", text="nothing")
+                    self.assertEqual((answer.failed, "kept nothing" in answer.text), (True, True), answer.text)
 
     async def test_openai_agents(self):
         for needs in ("openai-agents==0.7.0", "openai-agents==0.24.0"):
@@ -233,11 +234,13 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_strands(self):
         await self.served(
-            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "query"), keep=({"text": "a"}, "kept a"),
+            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop"), keep=({"text": "a"}, "kept a"),
             letters=({"word": "strawberry", "letter": "r"}, 3), whoami=({"greeting": "hi"}, "hi True"),
             query=({"sql": "select"}, {"dsn": "memory", "sql": "select"}))
         async with self.connected() as session:
-            self.assertIn("there is nothing", (await session.call("strands_tools_keep", text="nothing")).text)
+            for answer in (await session.call("strands_tools_keep", text="nothing"), await session.call("strands_tools_drop", text="a")):
+                self.assertEqual((answer.failed, "there is nothing" in answer.text), (True, True), answer.text)
+            self.assertEqual(await session.value("strands_tools_pages"), {"content": [{"text": "x"}], "next_page": "abc"})
 
     async def test_autogen(self):
         await self.served("autogen_tools", "autogen-core==0.7.5", names=("stock_price",), stock_price=({"ticker": "ABC"}, 3.0))

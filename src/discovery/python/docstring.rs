@@ -140,9 +140,13 @@ impl<'l> Body<'l> {
 /// The end of an example that begins here: a code fence with its end, or what is indented below `::`. It is text, whatever it looks like.
 fn example_end(lines: &[&str], at: usize) -> Option<usize> {
     let (line, rest) = (lines[at].trim_start(), &lines[at + 1..]);
-    let marks = ["```", "~~~"].into_iter().find(|marks| line.starts_with(marks));
-    if let Some(marks) = marks {
-        return rest.iter().position(|line| line.trim().starts_with(marks)).map(|length| at + length + 2);
+    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'));
+    let length = mark.map_or(0, |mark| line.chars().take_while(|it| *it == mark).count());
+    if let Some(mark) = mark.filter(|_| length >= 3) {
+        // Code within a line, or what underlines a heading.
+        let is_none = line[length..].contains(mark) || mark == '~' && at > 0 && !lines[at - 1].is_empty();
+        let is_end = |line: &&str| line.trim().len() >= length && line.trim().chars().all(|it| it == mark);
+        return rest.iter().position(is_end).filter(|_| !is_none).map(|length| at + length + 2);
     }
     let is_below = |line: &&str| line.is_empty() || indent(line) > indent(lines[at]);
     line.ends_with("::").then(|| at + 1 + rest.iter().take_while(|line| is_below(line)).count())
@@ -398,6 +402,12 @@ mod tests {
             let description = docs.description.unwrap();
             assert!(description.contains("q: Inside.") && description.ends_with("\n\nTail."), "{description}");
         }
+        let longer = "Search.\n\n    ````\n    ```\n    Args:\n        q: Inner.\n    ```\n    ````\n\n    Args:\n        a: One.\n";
+        assert_eq!(parameters(longer), ["a = One."]);
+        let heading = "Search\n~~~~~~\n\n:param q: What.\n\nNotes\n~~~~~\n";
+        assert_eq!(parameters(heading), ["q = What."]);
+        let inline = "Search.\n\n    ```search``` finds.\n\n    Args:\n        a: One.\n\n    ```\n    x\n    ```\n";
+        assert_eq!(parameters(inline), ["a = One."]);
         assert_eq!(parameters("Search.\n\n    ```\n    Args:\n        a: It has no end.\n"), ["a = It has no end."]);
     }
 

@@ -66,6 +66,8 @@ impl<'m, 'a> Entries<'m, 'a> {
 #[derive(Default)]
 struct Decorators<'a> {
     names: HashSet<&'a str>,
+    /// The names of the functions and classes within those around.
+    local: Vec<&'a str>,
     depth: Depth,
 }
 
@@ -80,14 +82,26 @@ impl<'a> Decorators<'a> {
 impl<'a> Visitor<'a> for Decorators<'a> {
     fn visit_decorator(&mut self, decorator: &'a Decorator) {
         let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
-        self.names.extend(name_of(called));
+        self.names.extend(name_of(called).filter(|name| !self.local.contains(name)));
     }
 
     fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let inner = match statement {
+            Stmt::ClassDef(class) => &class.body[..],
+            Stmt::FunctionDef(function) => &function.body[..],
+            _ => &[],
+        };
+        let outer = self.local.len();
+        self.local.extend(inner.iter().filter_map(|statement| match statement {
+            Stmt::FunctionDef(function) => Some(function.name.as_str()),
+            Stmt::ClassDef(class) => Some(class.name.as_str()),
+            _ => None,
+        }));
         if self.depth.enter() {
             visitor::walk_stmt(self, statement);
             self.depth.leave();
         }
+        self.local.truncate(outer);
     }
 
     fn visit_expr(&mut self, _expression: &'a Expr) {}

@@ -94,7 +94,15 @@ impl<'a> Hints<'_, 'a> {
 
     /// A class of the file without arguments: its type parameters stand for their defaults, where they have any.
     pub(super) fn with_defaults(&mut self, class: &'a StmtClassDef) -> Schema {
-        self.with_arguments(class, &[]).unwrap_or_else(|| self.class(class))
+        // A default may mention the class itself.
+        let is_within = self.defaulted.iter().any(|other| std::ptr::eq(*other, class));
+        if is_within || class.type_params.is_none() && class.arguments.is_none() {
+            return self.class(class);
+        }
+        self.defaulted.push(class);
+        let schema = self.with_arguments(class, &[]);
+        self.defaulted.pop();
+        schema.unwrap_or_else(|| self.class(class))
     }
 
     /// `Self`, in the definition of a class.
@@ -117,7 +125,8 @@ impl<'a> Hints<'_, 'a> {
     /// What these type parameters stand for: an argument, or else their default. Empty where they do not fit together.
     fn arguments_of(&mut self, parameters: &[Parameter<'a>], given: &[Expr]) -> Parameters<'a> {
         let rest = parameters.get(given.len()..);
-        if rest.is_none_or(|rest| rest.iter().any(|parameter| parameter.default.is_none())) {
+        // Without any arguments, those without a default are open.
+        if rest.is_none_or(|rest| !given.is_empty() && rest.iter().any(|parameter| parameter.default.is_none())) {
             return Parameters::new();
         }
         let outer = std::mem::take(&mut self.references);

@@ -41,6 +41,8 @@ pub(super) struct Hints<'m, 'a> {
     pending: Vec<PendingAlias<'a>>,
     /// The values of the aliases with arguments that are being read.
     pub(super) reading: Vec<&'a Expr>,
+    /// The classes whose defaults are being read.
+    pub(super) defaulted: Vec<&'a StmtClassDef>,
 }
 
 /// An alias that is being read.
@@ -72,6 +74,7 @@ impl<'m, 'a> Hints<'m, 'a> {
             parameters_by_class: HashMap::new(),
             pending: Vec::new(),
             reading: Vec::new(),
+            defaulted: Vec::new(),
         }
     }
 

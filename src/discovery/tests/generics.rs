@@ -187,6 +187,17 @@ fn type_parameters_stand_for_their_defaults() {
         assert_eq!(property(&whole, name, "key"), json!({"type": "string"}), "{class}");
         assert_eq!(property(&whole, name, "item"), json!({"type": "integer"}), "{class}");
     }
+    let open = schema("class Box[K, T = int](BaseModel):\n    key: K\n    item: T\n", "Box");
+    let name = open["properties"]["x"]["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+    assert_eq!((property(&open, name, "key"), property(&open, name, "item")), (json!({}), json!({"type": "integer"})));
+    for class in [
+        "class Tree[C = 'Tree'](BaseModel):\n    name: str\n    children: list[C]\n",
+        "class Tree[A = 'Tree', B = 'Tree'](BaseModel):\n    name: str\n    a: list[A]\n    b: list[B]\n",
+        "class Tree[A = 'Tree[int]'](BaseModel):\n    name: str\n    a: list[A]\n",
+    ] {
+        let whole = schema(class, "Tree");
+        assert!(whole["$defs"].as_object().unwrap().len() <= 4, "{whole}");
+    }
     let page = "class Page[T = str](BaseModel):\n    items: list[T]\n";
     let whole = schema(page, "Page");
     assert_eq!(property(&whole, "Page_str_", "items")["items"], json!({"type": "string"}));

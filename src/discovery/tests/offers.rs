@@ -180,6 +180,12 @@ fn classes_of_frameworks_say_what_their_tools_are() {
 }
 
 #[test]
+fn a_decorator_within_a_class_is_another_one() {
+    let text = "def retry(job: str): ...\nclass Client:\n    def retry(f):\n        return f\n    @retry\n    def go(self): ...\n";
+    assert_eq!(names(&file(text)), ["retry"]);
+}
+
+#[test]
 fn functions_of_programs_are_no_tools() {
     for entry in [
         "from notes import mcp\ndef main():\n    mcp.run(transport='stdio')\n",

@@ -28,6 +28,12 @@ def keep(text: str) -> dict:
     return {"status": "success", "content": [{"text": f"kept {text}"}]}
 
 
+@tool
+def pages() -> dict:
+    """Lists pages."""
+    return {"content": [{"text": "x"}], "next_page": "abc"}
+
+
 class Database:
     def __init__(self, dsn: str = "memory"):
         self.dsn = dsn
@@ -36,3 +42,8 @@ class Database:
     def query(self, sql: str) -> dict:
         """Asks the database."""
         return {"dsn": self.dsn, "sql": sql}
+
+    @tool
+    def drop(self, text: str) -> dict:
+        """Drops a text."""
+        return {"status": "error", "content": [{"text": "there is nothing"}]}

@@ -62,7 +62,7 @@ class Builder:
         """Built once; inside itself (an alias may mention itself) it is stood in for."""
         try:
             # `A | B` equals `B | A`, and means another order.
-            key = (id(self.namespace), hint, str(hint), self.checks, *self.bound.values())
+            key = (id(self.namespace), hint, str(hint), self.checks, self.itself, *self.bound.values())
             if key in self.made:
                 return self.made[key]
         except Exception:  # notes that cannot be hashed or shown
@@ -87,11 +87,10 @@ class Builder:
             return None  # newer syntax than this Python has
 
     def _guarded(self, text, namespace):
-        from .guarded import names_of
+        from .guarded import Names
 
-        names = names_of(namespace)
         try:
-            return self.resolve(eval(text, namespace, names)) if names else None
+            return self.resolve(eval(text, namespace, Names(namespace)))
         except Exception:
             return None
 
@@ -135,7 +134,7 @@ class Builder:
                 return convert
         from .structured import bound_by
 
-        return Builder(self.namespace, self.made, bound_by(alias, args), self.checks).build(alias.__value__)
+        return self.within(self.namespace, bound_by(alias, args)).build(alias.__value__)
 
     def _arguments(self, args):
         """The arguments of a generic class, with what the type parameters in them stand for."""

@@ -121,6 +121,8 @@ class Conversion(ShimTest):
             class Order:
                 number: int
         """, "orders.py")
+        self.file("import sys; sys.exit('no display')", "quits.py")
+        self.file("import _hostler_tool_tool as tool; tool.loads.append(__name__)", "unused.py")
         source = """
             %s
             import typing as t
@@ -129,15 +131,21 @@ class Conversion(ShimTest):
                 from decimal import Decimal, NoSuch
                 from nowhere import Ghost
                 from orders import Order
+                import quits, unused
                 import tool as again
                 print("this file ran again", again.loads)
                 Money = Decimal
                 class Options(t.TypedDict):
                     price: Decimal
+            if not t.TYPE_CHECKING:
+                pass
+            else:
+                from datetime import date
             def number(x: %s): return repr(x)
             def several(x: %s, y: %s): return repr([x, y])
             def order(x: %s): return repr(x)
-            def unknown(x: %s, y: %s): return repr([x, y])
+            def unknown(x: %s, y: %s, z: "quits.Thing" = 0): return repr([x, y, z])
+            def other(x: "date", y: "again.Thing" = 0): return repr([x, y])
             def loaded(): return loads
         """
         hints = "Decimal", "t.List[Money]", "Options", "Order", "NoSuch", "Ghost"
@@ -152,12 +160,35 @@ class Conversion(ShimTest):
                     ("number", {"x": "1.50"}, "Decimal('1.50')"),
                     ("several", {"x": ["1"], "y": {"price": "2"}}, "[[Decimal('1')], {'price': Decimal('2')}]"),
                     ("order", {"x": {"number": 7}}, "Order(number=7)"),
-                    ("unknown", {"x": 1, "y": {"a": 1}}, "[1, {'a': 1}]"),
+                    ("unknown", {"x": 1, "y": {"a": 1}, "z": 2}, "[1, {'a': 1}, 2]"),
+                    ("other", {"x": "2026-01-02", "y": 3}, "[datetime.date(2026, 1, 2), 3]"),
                 ):
                     self.assertEqual(worker.call(name, arguments).get("result"), expected, name)
                 self.assertEqual(worker.call("loaded")["result"], ["orders"])
                 self.assertEqual(worker.printed(), "")
                 worker.end()
+
+    @unittest.skipIf(sys.version_info < (3, 11), "Self is newer than this Python")
+    def test_classes_that_contain_themselves(self):
+        worker = self.worker("""
+            from dataclasses import dataclass
+            from typing import Self
+            @dataclass
+            class One:
+                v: int
+                next: Self | None = None
+            @dataclass
+            class More(One):
+                w: str = ""
+            @dataclass
+            class Other:
+                w: str
+                next: Self | None = None
+            def both(a: One, b: Other, c: More): return repr([a.next, b.next, c.next])
+        """)
+        given = {"a": {"v": 1, "next": {"v": 2}}, "b": {"w": "x", "next": {"w": "y"}}, "c": {"v": 1, "next": {"v": 2, "w": "z"}}}
+        expected = "[One(v=2, next=None), Other(w='y', next=None), More(v=2, next=None, w='z')]"
+        self.assertEqual(worker.call("both", given).get("result"), expected)
 
     def test_a_union_takes_the_member_that_fits(self):
         source = """

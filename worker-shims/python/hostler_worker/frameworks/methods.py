@@ -112,7 +112,8 @@ def _calling(holder, name, module, is_whole):
         return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)
 
     method.__wrapped__ = function
-    return current_for(calling(method, given, None, begin), current)
+    own = raw if package_of(type(raw)) == "strands" else None  # a decorated method
+    return current_for(calling(method, given, own, begin), current)
 
 
 def _takes_instance(function):

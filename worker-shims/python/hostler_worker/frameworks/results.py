@@ -79,8 +79,10 @@ def read_langchain(value):
     """What a tool says to its agent: a `ToolMessage`, or a `Command` with one."""
     if type(value).__name__ == "Command":
         update = value.update
-        messages = update.get("messages") if isinstance(update, dict) else None
-        said = [message for message in messages or () if type(message).__name__ == "ToolMessage"]
+        pairs = update.items() if isinstance(update, dict) else update if isinstance(update, list) else ()
+        messages = next((messages for key, messages in pairs if key == "messages"), None)
+        messages = messages if isinstance(messages, list) else [messages]
+        said = [message for message in messages if type(message).__name__ == "ToolMessage"]
         if not said:
             return update
         return read_langchain(said[0]) if len(said) == 1 else [read_langchain(message) for message in said]

@@ -26,7 +26,7 @@ def named(module, symbol):
 
 
 def read(result):
-    content = result.get("content") if isinstance(result, dict) else None
+    content = result.get("content") if isinstance(result, dict) and "status" in result else None
     if not isinstance(content, list):
         return result
     if result.get("status") == "error":
