@@ -146,7 +146,10 @@ class Asked(unittest.TestCase):
         self.assertEqual(listed(tools, *config)[0]["read_file"]["status"], "not-asked")
         done = run("call", "--json", "read_file", f"path={path}", "--tools", str(tools), *config, cwd=folder)
         self.assertEqual(json.loads(done.stdout)["success"], True, "the built-in tool has the name")
-        self.assertFalse(ran.exists())
+        for manifest, runs in (({"rows": []}, False), ({"parameters": {}}, True)):
+            (tools / "read_file.json").write_text(json.dumps(manifest))
+            status = listed(tools, *config)[0]["read_file"]["status"]
+            self.assertEqual((status, ran.exists()), ("schema-unknown" if runs else "not-asked", runs), manifest)
 
     def test_what_answered_once_is_asked_again(self):
         tools = scratch(self) / "tools"

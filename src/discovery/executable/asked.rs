@@ -17,6 +17,8 @@ const LONGEST: usize = WORDS[1].len();
 /// How much of a program is searched, in bytes.
 const MOST: u64 = 64 << 20;
 const STEP: usize = 64 << 10;
+/// Larger manifests are not read.
+const MOST_OF_MANIFEST: u64 = 1 << 20;
 
 /// Whether the text or the strings of a program contain one of the words. One that cannot be read, which may still be executed,
 /// counts as if it did not.
@@ -41,6 +43,21 @@ pub(super) fn may_answer(path: &Path) -> bool {
             Err(_) => return false,
         }
     }
+}
+
+/// Whether a manifest is beside a program, which describes it as a tool: `report.sh.json` or `report.json`, an object with its arguments.
+pub fn has_manifest(path: &Path) -> bool {
+    const KEYS: [&str; 5] = ["parameters", "input_schema", "inputSchema", "function", "tools"];
+    let mut whole = path.as_os_str().to_owned();
+    whole.push(".json");
+    let describes_a_tool = |place: &Path| {
+        let file = File::open(place).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
+        let mut text = Vec::new();
+        file.take(MOST_OF_MANIFEST).read_to_end(&mut text).ok()?;
+        let manifest: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&text).ok()?;
+        Some(KEYS.iter().any(|key| manifest.contains_key(*key)))
+    };
+    [Path::new(&whole), &path.with_extension("json")].into_iter().any(|place| describes_a_tool(place) == Some(true))
 }
 
 impl ToolFile {
@@ -71,7 +88,8 @@ impl ToolFile {
 
 /// Why a program without these words is not asked.
 pub(super) fn not_asked(pack: &str) -> Status {
-    let what = "it was not run with `--schema`, because its text contains neither `schema` nor `hostler-worker`";
+    let what = "it was not run with `--schema`, because its text contains neither `schema` nor `hostler-worker`, and no \
+                manifest is beside it";
     let fix = format!("if it is a tool, set `ask = true` under [tool.{pack}] in hostler.toml");
     Status::NotAsked { reason: Diagnosis::new(what, fix) }
 }
@@ -79,6 +97,25 @@ pub(super) fn not_asked(pack: &str) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manifest_describes_a_tool() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.sh");
+        for (name, text, expected) in [
+            ("report.json", r#"{"name": "report", "parameters": {}}"#, true),
+            ("report.sh.json", r#"{"type": "function", "function": {}}"#, true),
+            ("report.json", r#"{"rows": []}"#, false),
+            ("report.json", "[1]", false),
+            ("other.json", r#"{"parameters": {}}"#, false),
+        ] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            assert_eq!(has_manifest(&path), expected, "{name} {text}");
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("report.json")).unwrap();
+        assert!(!has_manifest(&path));
+    }
 
     #[test]
     fn the_word_is_found_wherever_it_stands() {

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+pub(super) use asked::has_manifest;
+
 use super::cache::Stamp;
 use super::{Function, Kind, Status, ToolFile, Warning, python};
 use crate::config::origin::Diagnosis;
@@ -107,7 +109,7 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
 /// The same, and whether it is to be asked.
 pub(super) fn unasked_or_not(path: &Path) -> ToolFile {
     let mut file = unasked(path);
-    if file.status == Status::Unasked && !asked::may_answer(path) {
+    if file.status == Status::Unasked && !asked::has_manifest(path) && !asked::may_answer(path) {
         file.status = asked::not_asked(&file.pack);
     }
     file

@@ -2,7 +2,7 @@
 
 use ruff_text_size::Ranged;
 
-use super::frameworks::{extends_open_webui, idle_classes};
+use super::frameworks::{extends_open_webui, idle_classes, needed_by_constructor};
 use super::module::Module;
 use crate::discovery::several::{INNER_TOOLS, MARK};
 
@@ -45,10 +45,18 @@ pub(super) fn warn_of_unmade(module: &mut Module<'_>, source: &str) {
 
 /// Says what to do in a file without tools.
 pub(super) fn warn_of_no_tools(module: &mut Module<'_>) {
-    if let Some(class) = idle_classes(module).first().filter(|_| !module.servers.makes) {
+    let idle = idle_classes(module);
+    if let Some(class) = idle.first().filter(|_| !module.servers.makes) {
         let (line, name) = (module.lines.of_node(&class.name), &class.name);
-        let what = format!("no public functions; the methods of `{name}` are not served");
-        let instance = format!("make an instance and name it: `tools = {name}()` and `__all__ = [\"tools\"]`");
+        let others = match idle.len() {
+            1 => String::new(),
+            2 => format!(" and `{}`", idle[1].name),
+            count => format!(" and {} other classes", count - 1),
+        };
+        let what = format!("no public functions; the methods of `{name}`{others} are not served");
+        let arguments = if needed_by_constructor(module, class).is_some() { "…" } else { "" };
+        let instance =
+            format!("make an instance and name it: `tools = {name}({arguments})` and `__all__ = [\"tools\"]`");
         let fix = if extends_open_webui(class) {
             "it extends Open WebUI, and is no tool; the tools of Open WebUI are the methods of `class Tools`".to_owned()
         } else if module.is_program {

@@ -258,3 +258,14 @@ fn a_class_within_another_that_extends_one_from_elsewhere_is_left_to_the_worker(
     let found = file(&format!("{models}def f(line: Order.Line): ...\n"));
     assert!(format!("{:?}", found.open).contains("\"Order.Line\""), "{:?}", found.open);
 }
+
+#[test]
+fn plain_classes_are_named_with_what_they_need() {
+    let calc = "class Calc:\n    def __init__(self, base: int): ...\n    def add(self, x: int): ...\n";
+    let found = super::file(&format!("{calc}class Other:\n    def more(self): ...\n"));
+    let said = found.warnings.iter().find(|it| it.rule == "no-tools").unwrap().reason.to_string();
+    assert!(said.contains("`Calc` and `Other`") && said.contains("tools = Calc(…)"), "{said}");
+    let plain = super::file("class Other:\n    def more(self): ...\n");
+    let said = plain.warnings.iter().find(|it| it.rule == "no-tools").unwrap().reason.to_string();
+    assert!(said.contains("`Other` are not served") && said.contains("tools = Other()"), "{said}");
+}

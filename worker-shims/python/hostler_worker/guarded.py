@@ -5,8 +5,10 @@ Schemas are read from the text, where such a name means its type. So it is impor
 
 import __future__
 import sys
+from threading import RLock
 
 _read = {}  # by the module's file
+_reading = RLock()
 
 
 class Names(dict):
@@ -19,7 +21,8 @@ class Names(dict):
     def __missing__(self, name):
         if name in self.namespace:
             return self.namespace[name]
-        value = _blocks_of(self.namespace.get("__file__")).run(name, self.namespace)
+        with _reading:
+            value = _blocks_of(self.namespace.get("__file__")).run(name, self.namespace)
         if value is None:
             raise KeyError(name)
         return value

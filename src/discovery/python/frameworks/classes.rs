@@ -250,7 +250,10 @@ pub(super) fn has_decorator(method: &StmtFunctionDef, words: &[&str]) -> bool {
 }
 
 /// The first parameter that the constructor of the file's class needs.
-fn needed_by_constructor<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> Option<&'a str> {
+pub(in crate::discovery::python) fn needed_by_constructor<'a>(
+    module: &Module<'a>,
+    class: &'a StmtClassDef,
+) -> Option<&'a str> {
     let constructor = all_methods(module, class).into_iter().find(|method| method.name.as_str() == "__init__")?;
     let mut parameters = constructor.parameters.iter_non_variadic_params().skip(1);
     parameters.find(|parameter| parameter.default().is_none()).map(|parameter| parameter.parameter.name.as_str())

@@ -30,7 +30,9 @@ use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 
 pub(super) use bound::given_methods;
 pub use calls::{Called, Calls, PROGRAM};
-pub(super) use classes::{Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods};
+pub(super) use classes::{
+    Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods, needed_by_constructor,
+};
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::{TOOL_SPEC, arguments_in};
 pub(super) use frontmatter::frontmatter;
