@@ -41,7 +41,7 @@ rules! {
     METADATA "metadata" Warning "metadata of an executable that hostler does not understand has no effect"
     NO_PROGRAM "no-program" Error "an executable that cannot be started serves no tool"
     NOT_EXECUTABLE "not-executable" Warning "a script without execute permission is not a tool"
-    NOT_ASKED "not-asked" Warning "a program that contains neither `schema` nor `hostler-worker` is not run with `--schema`, and not served"
+    NOT_ASKED "not-asked" Warning "a program that contains neither `schema` nor `hostler-worker`, and has no manifest, is not run with `--schema`, and not served"
     NO_TOOLS "no-tools" Warning "a file in a tools folder that offers no tool is probably incomplete"
     EXPORTS "exports" Warning "`__all__` and `pack` only take effect as literals"
     STAR_ARGS "star-args" Warning "clients pass arguments by name, so `*args` stays empty"

@@ -116,10 +116,9 @@ impl<'a> Reader<'a> {
         }
         let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));
-        // A manifest may have been added.
-        let is_late =
+        let has_new_manifest =
             |file: &ToolFile| matches!(file.status, Status::NotAsked { .. }) && executable::has_manifest(path);
-        if let Some((file, line)) = known.filter(|(file, _)| !is_late(file)) {
+        if let Some((file, line)) = known.filter(|(file, _)| !has_new_manifest(file)) {
             return ReadFile { file, line: Some(CacheLine::Known(line)) };
         }
         // What answered before its present version is asked again.
