@@ -62,6 +62,10 @@ pub(super) fn of_class<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: S
     if ancestry.is_pydantic {
         name_fields(module, ancestry, side, &mut found);
     }
+    if ancestry.kind == ClassKind::Dataclass && !ancestry.is_pydantic && side.is_input() {
+        // With pydantic's `Field(alias="…")` as defaults.
+        found.all.iter_mut().for_each(|field| take_alias(field, &mut found.is_closed, &mut found.is_known));
+    }
     if ancestry.kind == ClassKind::Attrs && side.is_input() {
         for field in &mut found.all {
             let alias = field.info.alias.take();
@@ -104,6 +108,17 @@ fn admits_further(class: &StmtClassDef) -> bool {
         target.and_then(name_of) == Some("__pydantic_config__")
     };
     class_keyword(class, "extra_items").is_some() || class.body.iter().any(is_configured)
+}
+
+fn take_alias(field: &mut Field<'_>, is_closed: &mut bool, is_known: &mut bool) {
+    let has_choices = field.info.choice.is_some();
+    // Whether any of the names is there, pydantic decides.
+    field.info.is_required &= !has_choices;
+    *is_closed &= !has_choices;
+    *is_known &= !field.info.is_renamed;
+    if let Some(name) = field.info.alias.take().or_else(|| field.info.choice.take()) {
+        field.name = name;
+    }
 }
 
 fn name_fields<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side, found: &mut Fields<'a>) {
@@ -198,7 +213,8 @@ fn field_info<'a>(
     if ancestry.kind == ClassKind::TypedDict {
         return FieldInfo { is_required: must_be_there(module, class, annotation), ..FieldInfo::default() };
     }
-    let noted = if ancestry.is_pydantic { noted_field(module, annotation) } else { None };
+    let may_be_noted = ancestry.is_pydantic || ancestry.kind == ClassKind::Dataclass;
+    let noted = if may_be_noted { noted_field(module, annotation) } else { None };
     let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
     let made =
         value.as_call_expr().filter(|call| module.outside_name(&call.func).is_some_and(|name| is_class_field(&name)));

@@ -1,6 +1,6 @@
 //! Literal values, and the arguments of calls by name.
 
-use ruff_python_ast::{Expr, ExprCall, Number, UnaryOp};
+use ruff_python_ast::{Expr, ExprCall, Number, Operator, UnaryOp};
 use serde_json::{Map, Value};
 
 use super::module::Module;
@@ -13,6 +13,8 @@ pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
 }
 
 const DEEPEST_LITERAL: usize = 32;
+/// Longer texts are not put together.
+const LONGEST_COMPUTED: usize = 1_000;
 
 /// The value of a literal or of a member of an enumeration; `None` when it is computed.
 pub(super) fn literal(expression: &Expr, module: &Module<'_>) -> Option<Value> {
@@ -30,6 +32,13 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
         Expr::StringLiteral(literal) => Some(Value::String(literal.value.to_str().to_owned())),
         Expr::NumberLiteral(literal) => number(&literal.value),
         Expr::UnaryOp(operation) => negative(operation.op, &operation.operand),
+        Expr::BinOp(operation) => {
+            let (left, right) = (&operation.left, &operation.right);
+            let (left, right) = (literal_within(left, module, depth)?, literal_within(right, module, depth)?);
+            computed(&left, operation.op, &right)
+        }
+        Expr::Set(set) => all(&set.elts).map(Value::Array),
+        Expr::Call(call) => empty(call, module),
         Expr::List(list) => all(&list.elts).map(Value::Array),
         Expr::Tuple(tuple) => all(&tuple.elts).map(Value::Array),
         Expr::Dict(dict) => {
@@ -46,10 +55,58 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
     }
 }
 
-/// The value of a constant of the file or of a neighbour. A list may change at run time.
+/// The value of a constant of the file or of a neighbour. A list may change at run time, a tuple not.
 fn constant(name: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
     let Named::Value { value, is_alias: false, .. } = module.resolve(name) else { return None };
-    literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
+    let is_fixed = |value: &Value| !value.is_array() && !value.is_object();
+    let found = literal_within(value, module, depth)?;
+    let is_tuple = || value.is_tuple_expr() && found.as_array().is_some_and(|items| items.iter().all(is_fixed));
+    (is_fixed(&found) || is_tuple()).then_some(found)
+}
+
+/// `60 * 60`, `2 ** 20`, `PREFIX + "name"`, as far as JSON has the result.
+fn computed(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
+    if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
+        let is_short = left.len() + right.len() <= LONGEST_COMPUTED;
+        return (operator == Operator::Add && is_short).then(|| Value::String(format!("{left}{right}")));
+    }
+    if operator == Operator::Div {
+        // `from_f64` rejects what a division by zero gives.
+        return serde_json::Number::from_f64(left.as_f64()? / right.as_f64()?).map(Value::Number);
+    }
+    if let (Some(left), Some(right)) = (left.as_i64(), right.as_i64()) {
+        let small = || u32::try_from(right).ok();
+        let whole = match operator {
+            Operator::Add => left.checked_add(right),
+            Operator::Sub => left.checked_sub(right),
+            Operator::Mult => left.checked_mul(right),
+            Operator::Pow => left.checked_pow(small()?),
+            Operator::LShift => 1_i64.checked_shl(small()?).filter(|it| *it > 0).and_then(|it| left.checked_mul(it)),
+            // Python rounds down.
+            Operator::FloorDiv if left >= 0 && right > 0 => Some(left / right),
+            Operator::Mod if left >= 0 && right > 0 => Some(left % right),
+            _ => None,
+        };
+        return whole.map(Value::from);
+    }
+    let (left, right) = (left.as_f64()?, right.as_f64()?);
+    let found = match operator {
+        Operator::Add => left + right,
+        Operator::Sub => left - right,
+        Operator::Mult => left * right,
+        _ => return None,
+    };
+    serde_json::Number::from_f64(found).map(Value::Number)
+}
+
+/// `list()`, `dict()`, `frozenset()`
+fn empty(call: &ExprCall, module: &Module<'_>) -> Option<Value> {
+    let class = call.arguments.is_empty().then(|| module.outside_name(&call.func))??;
+    match class.as_str() {
+        "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.frozenset" => Some(Value::Array(Vec::new())),
+        "builtins.dict" => Some(Value::Object(Map::new())),
+        _ => None,
+    }
 }
 
 fn number(number: &Number) -> Option<Value> {

@@ -150,6 +150,17 @@ fn literal_defaults_are_shown_and_computed_ones_are_not() {
     );
     assert_eq!(found["e"], json!({"default": null}));
     assert_eq!(found["m"], found["n"]);
+    let computed = properties(
+        "",
+        "a=2 * 30 + 1, b=1 << 20, c=7 // 2, d=1 / 4, e='a' + 'b', f=2 ** 10 - 1, g=-7 // 2, h=1 / 0, i=2 ** 99, j='a' * 3, \
+         k=1.5 * 2, l={1, 2}, m=dict(), n=frozenset(), o=list([1]), p=1 << 63, q=1 << -1, r='a' % 1",
+    );
+    let shown: serde_json::Map<_, _> =
+        computed.iter().filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone()))).collect();
+    assert_eq!(
+        serde_json::Value::Object(shown),
+        json!({"a": 61, "b": 1 << 20, "c": 3, "d": 0.25, "e": "ab", "f": 1023, "k": 3.0, "l": [1, 2], "m": {}, "n": []})
+    );
     assert_eq!(input("def f(a=g(), *, b=1): ...").get("required"), None);
 }
 

@@ -102,6 +102,15 @@ fn arguments_may_come_from_a_typed_dictionary_or_be_described_by_a_default() {
         input(&format!("{before}def f(y: str = Field(max_length=2), x: int = Field(5, ge=1, description='n')): ..."));
     assert_eq!(schema["required"], json!(["y"]));
     assert_eq!(schema["properties"]["x"], json!({"type": "integer", "minimum": 1, "description": "n", "default": 5}));
+    let choices = "from pydantic import AliasChoices, AliasPath\nfrom dataclasses import dataclass\n\
+                   @dataclass\nclass D:\n    a: int = Field(alias='x')\n    b: int = Field(validation_alias=AliasChoices('y', 'z'))\n";
+    let schema =
+        input(&format!("{before}{choices}def f(n: int = Field(validation_alias=AliasChoices('m', 'k'))): ..."));
+    assert_eq!((&schema["properties"], &schema["required"]), (&json!({"m": {"type": "integer"}}), &json!(["m"])));
+    let several = input(&format!("{before}{choices}def f(d: D): ..."))["$defs"]["D"].clone();
+    assert_eq!((&several["required"], several.get("additionalProperties")), (&json!(["x"]), None));
+    let path = choices.replace("AliasChoices('y', 'z')", "AliasPath('y', 0)");
+    assert_eq!(input(&format!("{before}{path}def f(d: D): ..."))["$defs"]["D"], json!({"type": "object"}));
 }
 
 #[test]
@@ -206,6 +215,8 @@ fn constants_of_the_file_are_defaults() {
         "a=LIMIT, b=NAMES, c=EACH, d=TWICE",
     );
     assert_eq!(found["a"]["default"], json!(10));
+    let size = properties("SIZE = (1, 'x')\nDEEP = (1, [2])\n", "a=SIZE, b=DEEP");
+    assert_eq!((&size["a"]["default"], size["b"].get("default")), (&json!([1, "x"]), None));
     assert!(["b", "c", "d"].iter().all(|name| found[*name].get("default").is_none()));
 }
 

@@ -168,6 +168,13 @@ class Inner:
     n: int = 1
 
 
+@dataclass
+class Renamed:
+    width: int = Field(alias="w", ge=0)
+    height: Annotated[int, Field(alias="h")] = 2
+    depth: int = Field(3, validation_alias="d")
+
+
 class Place(NamedTuple):
     x: int
     y: int
@@ -200,6 +207,10 @@ def optional_model(item: Item | None = None) -> Item | None:
 
 def list_of_models(items: list[Item]) -> list[Item]:
     return items
+
+
+def renamed(size: Renamed) -> int:
+    return size.width
 
 
 def aliases(aliased: Aliased) -> Aliased:

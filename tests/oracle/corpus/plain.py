@@ -6,6 +6,8 @@
 
 from typing import Any, Optional, Union
 
+MINUTE = 60
+SIZE = (640, 480)
 
 def text(x: str) -> str:
     return x
@@ -57,3 +59,15 @@ def union_604(x: int | float | bool) -> int | float | bool:
 
 def none_without_saying(x: int = None):
     return x
+
+
+def computed_defaults(wait: int = 5 * MINUTE, limit: int = 1 << 20, share: float = 1 / 4, mark: str = "a" + "-"):
+    return [wait, limit, share, mark]
+
+
+def constant_tuple(size: tuple[int, int] = SIZE):
+    return size
+
+
+def empty_defaults(items: list = list(), options: dict = dict(), names: frozenset[str] = frozenset(), ids: set[int] = {1}):
+    return sorted(names)

@@ -96,7 +96,7 @@ def _make(inner, code, positional, wanted, described, namespace):
 
     builder = Builder(namespace)
     notes = _notes(wanted, builder)
-    aliases = {_alias_of(note): name for name, note in {**notes, **described}.items() if _alias_of(note)}
+    aliases = {alias_of(note): name for name, note in {**notes, **described}.items() if alias_of(note)}
     have_default = {*code.co_varnames[code.co_argcount - len(inner.__defaults__ or ()):code.co_argcount], *(inner.__kwdefaults__ or {})}
     # `Annotated[int, Field(default=5)]`
     described.update((name, note) for name, note in notes.items() if name not in have_default and not note.is_required())
@@ -142,9 +142,10 @@ def _notes(wanted, builder):
     return found
 
 
-def _alias_of(note):
+def alias_of(note):
     alias = getattr(note, "validation_alias", None) or getattr(note, "alias", None)
-    return alias if isinstance(alias, str) else None
+    choices = getattr(alias, "choices", None) or (alias,)
+    return next((choice for choice in choices if isinstance(choice, str)), None)
 
 
 def or_none(convert):

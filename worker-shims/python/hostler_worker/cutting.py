@@ -30,7 +30,7 @@ class Cutter:
 
     def of(self, hint, left):
         hint = Builder(self.namespace).resolve(hint)
-        if hint is None or not left:
+        if hint is None or not left or any(type(note).__name__ == "SerializeAsAny" for note in getattr(hint, "__metadata__", ())):
             return None
         inner = hint.__origin__ if hasattr(hint, "__metadata__") else getattr(hint, "__value__", None) or getattr(hint, "__supertype__", None)
         if inner is not None:

@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import annotations_of
+from .convert import alias_of, annotations_of, is_description
 from .describe import GIVEN, IN_MODEL, RETURNED, nullable, one_of
 from .structured import admits_further
 
@@ -116,18 +116,26 @@ def _dataclass(writer, cls):
     if writer.is_input and "__init__" in cls.__dict__ and not cls.__dataclass_params__.init:
         return {"type": "object"}  # a constructor of its own takes what it likes
     hints = _hints(cls)
-    properties, required = {}, []
+    properties, required, takes_others = {}, [], False
     for name, field in cls.__dataclass_fields__.items():
         is_initial = field._field_type is dataclasses._FIELD_INITVAR
         if field._field_type is dataclasses._FIELD_CLASSVAR or not field.init and writer.is_input or is_initial and not writer.is_input:
             continue
-        has_default = field.default is not dataclasses.MISSING
-        made = field.default_factory is not dataclasses.MISSING
         hint = getattr(field.type, "type", None) if is_initial else hints.get(name, field.type)
-        properties[name] = _property(writer, hint, (field.default,) if has_default else ())
-        if not writer.is_input or not has_default and not made:
-            required.append(name)
-    return _object(writer, properties, required, writer.side == GIVEN)
+        note = next((one for one in (field.default, *getattr(hint, "__metadata__", ())) if is_description(one)), None)
+        default = () if field.default is dataclasses.MISSING else (field.default,)
+        is_required = not default and field.default_factory is dataclasses.MISSING
+        is_default = note is not None and note is field.default  # pydantic's
+        if is_default:
+            is_required = note.is_required()
+            default = () if is_required or note.default_factory else (note.default,)
+        key = writer.is_input and note is not None and alias_of(note) or name
+        has_choices = getattr(getattr(note, "validation_alias", None), "choices", None) is not None
+        takes_others = takes_others or has_choices
+        properties[key] = _property(writer, hint, default, (note,) if is_default else ())
+        if not writer.is_input or is_required and not has_choices:
+            required.append(key)
+    return _object(writer, properties, required, writer.side == GIVEN and not takes_others)
 
 
 def _hints(cls):

@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import Mismatch, annotations_of, is_description, or_none
+from .convert import Mismatch, alias_of, annotations_of, is_description, or_none
 
 
 def converter(cls, builder, args=()):
@@ -105,11 +105,12 @@ def _dataclass(cls, builder, args):
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
     described = {name: field.default for name, field in fields.items() if is_description(field.default)}
     optional = [name for name, field in fields.items() if described.get(name, field).default is None]  # `x: int = None` means it
-    convert = _of_pydantic(cls, builder, args, bool(described))
+    hints_as_written = [builder.resolve(hint) for hint in annotations_of(cls).values()]
+    convert = _of_pydantic(cls, builder, args, bool(described) or _has_aliases(hints_as_written))
     if convert is not None:
         from . import models
 
-        if models.names_fields_otherwise(cls, [builder.resolve(hint) for hint in annotations_of(cls).values()]):
+        if models.names_fields_otherwise(cls, hints_as_written):
             return _closed(cls, None, convert)
         keys = models.aliases_of(described)
         unnamed = [name for name, (texts, heads) in keys.items() if heads and not texts]
@@ -119,6 +120,11 @@ def _dataclass(cls, builder, args):
     required += [name for name, note in described.items() if note.is_required()]
     hints.update((name, or_none(hints[name])) for name in optional if hints.get(name) is not None)
     return _from_fields(cls, hints, [*fields, *initial], required, described)
+
+
+def _has_aliases(hints):
+    """`Annotated[int, Field(alias="id")]`"""
+    return any(is_description(note) and alias_of(note) for hint in hints for note in getattr(hint, "__metadata__", ()))
 
 
 def _from_fields(cls, converters, fields, required, described=()):

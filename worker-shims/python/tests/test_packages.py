@@ -17,7 +17,7 @@ BEGIN = """
 from dataclasses import dataclass
 from typing import Annotated, Any, AsyncIterator, Dict, Generic, List, Optional, TypeVar
 from typing_extensions import NotRequired, TypedDict
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SerializeAsAny, StringConstraints
 """
 
 
@@ -113,11 +113,14 @@ class Pydantic(ShimTest):
             def free() -> Page: return Page(items=[sub])
             def any_item() -> Page[Any]: return Page[Base](items=[sub])
             def team() -> Team: return {"head": sub, "members": [sub]}
+            def kept() -> SerializeAsAny[Base]: return sub
+            def all_kept() -> List[SerializeAsAny[Base]]: return [sub]
             async def later() -> AsyncIterator[Base]: yield sub
             async def pages() -> AsyncIterator[Page[Base]]: yield Page(items=[sub])
         """)
         cut, whole = {"items": [{"id": 1}]}, {"items": [{"id": 1, "secret": "s"}]}
         for name, expected in (("page", cut), ("other", cut), ("further", [cut]), ("maybe", cut), ("free", whole), ("any_item", whole),
+                               ("kept", whole["items"][0]), ("all_kept", whole["items"]),
                                ("team", {"head": {"id": 1}, "members": [{"id": 1}]}), ("later", [{"id": 1}]), ("pages", [cut])):
             with self.subTest(name):
                 self.assertEqual(worker.call(name)["result"], expected)
