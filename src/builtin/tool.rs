@@ -161,6 +161,7 @@ impl<T: Builtin> AnyBuiltin for T {
             name,
             symbol: None,
             served_as: None,
+            wanted: None,
             summary: Some(first_paragraph(&description)),
             description: Some(description),
             input_schema: SchemaText::of(&input_schema::<T::Params>()),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::several::place_within;
 use super::{Function, Kind, LeftOut, Status, ToolFile};
 use crate::config::origin::Diagnosis;
 use crate::pep723::is_identifier;
@@ -27,7 +28,7 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     };
     order.sort_by(|left, right| place(left).cmp(&place(right)));
     let mut packs: HashMap<String, (PathBuf, Kind)> = HashMap::new();
-    let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();
+    let mut tools: HashMap<String, Claim> = HashMap::new();
     for index in order {
         let file = &mut files[index];
         // What is not served takes no name.
@@ -76,43 +77,78 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
     }
 }
 
+/// A tool that has an MCP name.
+struct Claim {
+    /// Its full name.
+    name: String,
+    file: PathBuf,
+    /// Where its file has it, in words, if it is in a line.
+    place: Option<String>,
+}
+
 /// Enters a file's tools by their MCP names, and leaves out those that cannot have theirs. A file of which nothing remains is
 /// broken, and keeps its functions.
-fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) {
+fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, Claim>) {
+    let is_first = |function: &&Function| function.wanted.is_none();
+    let claiming = file.functions.iter().filter(|function| function.role.is_tool());
+    let (first, second): (Vec<&Function>, Vec<&Function>) = claiming.partition(is_first);
     let mut left_out = Vec::new();
-    for function in file.functions.iter().filter(|function| function.role.is_tool()) {
-        let (own_name, mcp_name) = file.names_of(function);
+    for function in first.into_iter().chain(second) {
+        let (name, mcp_name) = file.names_of(function);
         let key = file.key_of(function);
-        match refusal(&key, &own_name, &mcp_name, tools) {
-            Some(reason) => left_out.push(LeftOut { key, name: own_name, mcp_name, line: function.line, reason }),
-            None => drop(tools.insert(mcp_name, (own_name, file.path.clone()))),
-        }
+        let Some(reason) = refusal(&file.path, &key, &name, &mcp_name, tools) else {
+            let place = (function.line > 0).then(|| place_in(file, function));
+            let claim = Claim { name, file: file.path.clone(), place };
+            tools.insert(mcp_name, claim);
+            continue;
+        };
+        let (line, reason) = match &function.defined_in {
+            None => (function.line, reason),
+            Some(_) => (0, Diagnosis { what: format!("{}: {}", place_in(file, function), reason.what), ..reason }),
+        };
+        left_out.push(LeftOut { key, name, mcp_name, line, reason });
     }
     let Some(first) = left_out.first() else { return };
     if left_out.len() == file.functions.len() {
         let (line, reason) = (first.line, first.reason.clone());
-        return file.break_with(Some(line), reason);
+        return file.break_with((line > 0).then_some(line), reason);
     }
-    let names: Vec<(String, usize)> = left_out.iter().map(|one| (one.key.clone(), one.line)).collect();
     let (functions, file_names) = (std::mem::take(&mut file.functions), &*file);
     let is_served = |function: &Function| {
         let key = file_names.key_of(function);
-        !names.iter().any(|(other, line)| *other == key && *line == function.line)
+        !function.role.is_tool() || !left_out.iter().any(|one| one.key == key)
     };
     let served = functions.into_iter().filter(is_served).collect();
     file.functions = served;
+    left_out.sort_by_key(|one| one.line);
     file.left_out = left_out;
 }
 
-/// Why a tool cannot have its name, if it cannot.
-fn refusal(key: &str, own_name: &str, mcp_name: &str, tools: &HashMap<String, (String, PathBuf)>) -> Option<Diagnosis> {
+/// Where a file has a tool: `line 3`, `notes.py, line 3`.
+fn place_in(file: &ToolFile, function: &Function) -> String {
+    let helper = function.defined_in.as_deref();
+    let helper = helper.map(|path| place_within(&file.path, path).unwrap_or_else(|| path.display().to_string()));
+    let helper = helper.map(|place| place + ", ").unwrap_or_default();
+    format!("{helper}line {}", function.line)
+}
+
+/// Why a tool of a file cannot have its name, if it cannot.
+fn refusal(
+    file: &Path,
+    key: &str,
+    own_name: &str,
+    mcp_name: &str,
+    tools: &HashMap<String, Claim>,
+) -> Option<Diagnosis> {
     if mcp_name.len() > LONGEST_NAME {
         let what = format!("the MCP name of `{own_name}` has {} characters, more than {LONGEST_NAME}", mcp_name.len());
         return Some(Diagnosis::new(what, format!("{}, or rename the function or its file", with_another_name(key))));
     }
-    let (other, path) = tools.get(mcp_name)?;
-    let place = path.display();
-    let what = format!("`{own_name}` and `{other}` of {place} have the same MCP name `{mcp_name}`");
+    let Claim { name, file: other, place } = tools.get(mcp_name)?;
+    let what = match place {
+        Some(place) if other == file => format!("the name `{own_name}` is already taken by the tool in {place}"),
+        _ => format!("`{own_name}` and `{name}` of {} have the same MCP name `{mcp_name}`", other.display()),
+    };
     Some(Diagnosis::new(what, format!("{}, or rename one of them", with_another_name(key))))
 }
 

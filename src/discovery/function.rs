@@ -19,6 +19,9 @@ pub struct Function {
     /// Its name for callers, where the operator sets another.
     #[serde(skip)]
     pub served_as: Option<String>,
+    /// The name that its file gives it, where another tool of the file has that: callers do not see `name` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
     /// The first paragraph of its docstring, on one line.
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
@@ -97,6 +100,7 @@ impl Function {
             name: name.to_owned(),
             symbol: None,
             served_as: None,
+            wanted: None,
             summary: None,
             description: None,
             input_schema: JsonSchema::of(&open),

@@ -89,7 +89,8 @@ impl Given {
         let symbol = Some(function.symbol().to_owned());
         Function {
             symbol,
-            name: self.name.clone().unwrap_or(function.name),
+            name: self.name.clone().unwrap_or_else(|| function.own_name().to_owned()),
+            wanted: None,
             summary,
             description,
             hints: self.hints.clone().or(function.hints),

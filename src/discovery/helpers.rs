@@ -194,7 +194,8 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             let known = known.filter_map(|path| Some((path.clone(), of_path(path)?.clone()))).collect();
             let mut joined = ToolFile { helpers: helpers.clone(), ..file.clone() };
             joined.join(&known, &HashSet::new(), &mut calls);
-            if joined.functions.len() > file.functions.len() {
+            let served = |file: &ToolFile| file.functions.iter().filter(|function| function.wanted.is_none()).count();
+            if served(&joined) > served(file) {
                 hosts.insert(file.path.clone(), helpers);
             }
         }

@@ -7,6 +7,7 @@ mod beside;
 mod cache;
 mod collisions;
 mod executable;
+mod exported;
 mod function;
 mod given;
 mod helpers;
@@ -17,6 +18,7 @@ mod linked;
 mod modules;
 mod mounted;
 mod needs;
+mod own_names;
 mod packages;
 mod programs;
 mod provided;
@@ -46,6 +48,7 @@ pub use beside::Beside;
 pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
+pub use exported::Exported;
 pub use function::{Function, Presented, Role};
 pub use given::Given;
 pub use helpers::look_beside;
@@ -244,7 +247,7 @@ impl ToolFile {
 
     /// The full name of one of its tools, and the name for MCP clients, which accept no dot. Only Python files are packs.
     pub fn names_of(&self, function: &Function) -> (String, String) {
-        let name = function.served_as.as_deref().unwrap_or(&function.name);
+        let name = function.served_as.as_deref().unwrap_or(function.own_name());
         match self.kind {
             Kind::Executable | Kind::Builtin => (name.to_owned(), name.to_owned()),
             Kind::Python | Kind::Internal => {

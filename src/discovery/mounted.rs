@@ -79,7 +79,8 @@ impl Function {
     }
 
     fn begin_with(&mut self, prefix: &str) {
-        let name = nearest_identifier(&format!("{prefix}_{}", self.name));
+        let name = nearest_identifier(&format!("{prefix}_{}", self.own_name()));
+        self.wanted = None;
         let own = std::mem::replace(&mut self.name, name);
         self.symbol.get_or_insert(own);
         if let Role::Prompt(Presented { name: Some(name), .. }) = &mut self.role {

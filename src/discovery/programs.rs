@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::modules::Modules;
 use super::several::place_within;
-use super::{Function, ToolFile, Warning};
-use crate::config::origin::Diagnosis;
+use super::{Function, ToolFile};
 use crate::pep723::nearest_identifier;
 
 /// The groups and applications of a file, and what it attaches to them of other modules.
@@ -57,21 +56,16 @@ impl Program {
 impl ToolFile {
     /// Adds the commands that it has from helpers. Returns whether there are any.
     pub(super) fn attach_commands(&mut self, helpers: &[&ToolFile]) -> bool {
-        let mut taken: HashSet<String> = self.functions.iter().map(|function| function.name.clone()).collect();
+        let mut taken: HashSet<String> = self.functions.iter().map(|function| function.own_name().to_owned()).collect();
         let before = self.functions.len();
         for Subcommand { file, function, name } in self.attached_commands(helpers) {
             let Some(place) = place_within(&self.path, &file.path) else {
                 self.warn_of_place(&file.path);
                 continue;
             };
-            if taken.insert(name.clone()) {
-                let described = Function { name, output_schema: None, ..function.of_helper(&file.path, &place) };
-                self.functions.push(described);
-            } else {
-                let what =
-                    format!("{place}, line {}: the name `{name}` is already taken by another tool", function.line);
-                let reason = Diagnosis::new(what, "give it another name");
-                self.warnings.push(Warning { line: 0, rule: "name".into(), reason });
+            let joined = function.of_helper(&file.path, &place);
+            if taken.insert(name.clone()) || !self.has(&joined) {
+                self.functions.push(Function { name, wanted: None, output_schema: None, ..joined });
             }
         }
         self.functions.len() > before
@@ -129,7 +123,7 @@ impl<'h> Search<'_, 'h> {
         let mut words: Vec<String> = above.iter().chain(&attached.words).cloned().collect();
         let Some(group) = group_of(file, &name) else {
             if let Some(function) = function_of(file, &name) {
-                let last = attached.name.as_deref().unwrap_or(&function.name);
+                let last = attached.name.as_deref().unwrap_or(function.own_name());
                 self.add(file, function, &words, last);
             }
             return;
@@ -141,7 +135,7 @@ impl<'h> Search<'_, 'h> {
         let called = attached.name.clone().unwrap_or_else(|| group.called.clone());
         words.extend((!called.is_empty()).then_some(called));
         for function in file.functions.iter().filter(|function| group.commands.contains(&function.line)) {
-            self.add(file, function, &words, &function.name);
+            self.add(file, function, &words, function.own_name());
         }
         self.inside.push(place);
         for further in file.servers.program.attached.iter().filter(|further| further.below == group.name) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mounted::{Mount, Mounted};
 use super::reached::{KnownCalls, Reached, Way};
-use super::{Function, Given, OpenNames, Program, ToolFile, Warning};
+use super::{Exported, Function, Given, OpenNames, Program, ToolFile, Warning};
 use crate::config::origin::Diagnosis;
 
 /// What a file says about the servers and toolkits of frameworks.
@@ -36,6 +36,9 @@ pub struct Servers {
     /// Tools that its functions make where they are given what they need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
+    /// What it offers of other modules by `__all__` and by base classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exported: Vec<Exported>,
     /// What it has for servers of the SDK's low level.
     #[serde(default, skip_serializing_if = "Listing::is_empty")]
     pub listing: Listing,
@@ -108,6 +111,12 @@ impl ToolFile {
         beyond: &HashSet<&Path>,
         calls: &mut KnownCalls,
     ) {
+        self.take_tools(helpers, beyond, calls);
+        self.take_exported(helpers, beyond);
+        self.tell_tools_apart();
+    }
+
+    fn take_tools(&mut self, helpers: &HashMap<PathBuf, ToolFile>, beyond: &HashSet<&Path>, calls: &mut KnownCalls) {
         let own = self.helpers.iter().filter(|path| !beyond.contains(path.as_path()));
         let mut own: Vec<Cow<'_, ToolFile>> = own.filter_map(|path| helpers.get(path)).map(Cow::Borrowed).collect();
         let calls = self.call_makers(&mut own, calls);
@@ -194,7 +203,7 @@ impl ToolFile {
                 Way::By { path, function } => place(&path).map(|place| format!("{place}/{function}")),
             };
             let Some(way) = way else { continue };
-            let functions = waiting.functions.iter().filter(|function| taken.insert(function.identity()));
+            let functions = waiting.functions.iter().filter(|it| taken.insert(it.identity()) || it.role.is_tool());
             added.extend(functions.map(|function| function.made_by(&way)));
             lines.insert(waiting.line);
         }
@@ -261,15 +270,19 @@ impl ToolFile {
                 self.warn_of_place(&helper.path);
                 continue;
             };
-            if !taken.insert(function.identity()) {
-                self.warnings.push(Warning { line: 0, ..function.name_is_taken() });
+            let joined = function.of_helper(&helper.path, &place);
+            if !taken.insert(function.identity()) && self.has(&joined) {
                 continue;
             }
-            self.functions.push(function.of_helper(&helper.path, &place));
+            self.functions.push(joined);
             if opened.insert(&helper.path) {
                 self.add_open_names(helper, Some(&place));
             }
         }
+    }
+
+    pub(super) fn has(&self, function: &Function) -> bool {
+        self.functions.iter().any(|it| it.symbol() == function.symbol())
     }
 
     /// Takes the functions of a helper. Those of a server that is mounted with a prefix have other names.
@@ -279,15 +292,16 @@ impl ToolFile {
         };
         let mut warnings: Vec<Warning> =
             helper.warnings.iter().filter(|one| OF_SERVING.contains(&&*one.rule)).cloned().collect();
-        let is_named =
-            |function: &&Function| self.servers.names.as_ref().is_none_or(|names| names.contains(&function.name));
+        let is_named = |function: &&Function| {
+            self.servers.names.as_ref().is_none_or(|names| names.iter().any(|name| name == function.own_name()))
+        };
         let offered = helper.functions.iter().zip(renamed).filter(|(function, _)| is_named(function));
         let offered: Vec<Function> = offered.map(|(own, renamed)| renamed.unwrap_or_else(|| own.clone())).collect();
         for function in offered {
             let joined = function.of_helper(&helper.path, &place);
-            if taken.insert(function.identity()) {
+            if taken.insert(function.identity()) || function.role.is_tool() && !self.has(&joined) {
                 self.functions.push(joined);
-            } else if !self.functions.iter().any(|it| it.symbol() == joined.symbol()) {
+            } else if !self.has(&joined) {
                 warnings.push(function.name_is_taken());
             }
         }
@@ -318,13 +332,13 @@ impl Function {
     }
 
     fn name_is_taken(&self) -> Warning {
-        let what = format!("the name `{}` is already taken by another tool", self.name);
+        let what = format!("the name `{}` is already taken", self.name);
         Warning { line: self.line, rule: "name".into(), reason: Diagnosis::new(what, "give it another name") }
     }
 
     /// What no other function of its file has. A tool and a prompt may have one name.
     fn identity(&self) -> (String, bool) {
-        (self.name.clone(), self.role.is_tool())
+        (self.own_name().to_owned(), self.role.is_tool())
     }
 
     /// The same where something else calls what makes it: `made:server.py/main>register:3:search`, `made:>register:3:search`.

@@ -143,6 +143,31 @@ class Renamed(unittest.TestCase):
         check = run("check", "--json", "--tools", self.tools, "--config", config_file(self.folder, settings))
         self.assertEqual(json.loads(check.stdout), [])
 
+    def test_a_second_tool_of_one_name_in_a_file_has_a_key(self):
+        write_tool(self.tools, "both", "class Tools:\n    def find(self) -> int:\n        return 5\n\n    def other(self) -> int:\n        return 6\n\n\n"
+                                       "def find() -> int:\n    return 7\n\n\n__all__ = ['Tools', 'find']\n", header="")
+        done = run("list", "--json", "--tools", self.tools, cwd=self.folder)
+        rows = [(row["name"], row["status"]) for row in json.loads(done.stdout) if row["name"].startswith("both")]
+        self.assertEqual(sorted(rows), [("both.find", "broken"), ("both.find", "ready"), ("both.other", "ready")])
+        found = [one for one in json.loads(run("check", "--json", "--tools", self.tools).stdout) if one["file"].endswith("both.py")]
+        self.assertEqual([(one["rule"], one["line"]) for one in found], [("name", 2)])
+        self.assertIn('[tool."both.Tools_find"]', found[0]["fix"])
+        settings = '[tool."both.Tools_find"]\nas = "seek"\n'
+        self.assertEqual([self.value(name, settings) for name in ("both.find", "both.seek", "both.other")], ["7", "5", "6"])
+        self.assertNotIn("broken", [row[0] for name, row in self.listed(settings).items() if name.startswith("both")])
+
+    def test_what_all_names_may_be_in_another_file(self):
+        write_tool(self.tools, "shop", "from parts import Box, weigh\n\nbox = Box('b')\n__all__ = ['box', 'weigh']\n", header="")
+        write_tool(self.tools, "parts", "class Base:\n    def name(self) -> str:\n        return self.label\n\n\n"
+                                        "class Box(Base):\n    def __init__(self, label):\n        self.label = label\n\n"
+                                        "    def put(self, items: list[str]) -> str:\n        return self.label + str(len(items))\n\n\n"
+                                        "def weigh(n: int) -> int:\n    return n * 2\n", header="")
+        self.assertEqual({name for name in self.listed() if name.startswith(("shop", "parts"))}, {"shop.name", "shop.put", "shop.weigh"})
+        self.assertEqual([self.value("shop.name", ""), self.call("shop.put", 'items=["x"]'), self.call("shop.weigh", "n=4")], ["b", "b1", "8"])
+
+    def call(self, name, *values):
+        return run("call", name, *values, "--tools", self.tools, cwd=self.folder).stdout.strip()
+
     def test_settings_of_another_kind_of_file_are_reported(self):
         several = self.tools / "several"
         several.write_text('#!/bin/sh\necho \'[{"name": "one"}, {"name": "two"}]\' # --schema\n')

@@ -126,8 +126,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
     async def test_classes_give_their_methods(self):
         for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==2.14.7", "fastmcp==4.2.3"):
             with self.subTest(needs):
-                await self.served("bound_tools", needs, names=("manage_stacks", "count", "echo", "look_up"),
-                                  manage_stacks=({"name": "a"}, "a 2 False"), echo=({"text": "x"}, "x"), look_up=({"user": "u"}, ["u", "Events"]))
+                await self.served("bound_tools", needs, names=("manage_stacks", "count", "echo", "look_up", "size"),
+                                  size=({"n": 3}, "3 KB"), manage_stacks=({"name": "a"}, "a 2 False"), echo=({"text": "x"}, "x"), look_up=({"user": "u"}, ["u", "Events"]))
                 async with self.connected() as session:
                     self.assertEqual(await session.value("bound_tools_count"), 0)
                     await session.value("bound_tools_manage_stacks", name="a")
@@ -214,7 +214,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("agno==2.9.0", "agno==3.1.10"):
             with self.subTest(needs):
                 await self.served(
-                    "agno_tools", needs, names=("top_stories", "remember", "count", "divide"), count=({}, 1),
+                    "agno_tools", needs, names=("top_stories", "remember", "count", "divide", "round_up"), count=({}, 1), round_up=({"a": 1.2}, 2),
                     top_stories=({}, [0, 1]), remember=({"item": "a"}, ["a"]), divide=({"a": 2, "b": 3}, 0.67))
                 async with self.connected() as session:
                     self.assertEqual([await session.value("agno_tools_count") for _ in range(2)], [1, 2], "the session keeps it")

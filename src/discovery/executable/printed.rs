@@ -157,6 +157,7 @@ impl Printed {
         });
         self.functions.push(Function {
             served_as: None,
+            wanted: None,
             summary: description.map(first_paragraph),
             description: description.map(str::to_owned),
             input_schema: JsonSchema::of(&input),

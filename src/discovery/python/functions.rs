@@ -46,6 +46,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         is_async: function.is_async,
         line: module.lines.of_node(&function.name),
         served_as: None,
+        wanted: None,
         summary: docs.summary,
         description: Some(description).filter(|text| !text.is_empty()),
         role: Role::Tool,
@@ -241,7 +242,7 @@ fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: O
         schema.entry("description").or_insert_with(|| Value::String(text.clone()));
     }
     schema.extend(info.default.map(|value| ("default".to_owned(), value)));
-    Property { schema, is_required: info.is_required, alias: info.alias }
+    Property { schema, is_required: info.is_required, alias: info.alias.or(info.choice) }
 }
 
 /// `**options: Unpack[Options]`: the keys of a typed dictionary, as arguments.

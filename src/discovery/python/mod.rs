@@ -2,6 +2,7 @@
 
 mod all_imports;
 mod annotations;
+mod beyond;
 mod classes;
 mod constraints;
 mod containers;
@@ -30,13 +31,12 @@ mod scopes;
 mod syntax;
 mod types;
 
+pub(in crate::discovery) use beyond::{calls_of, defines_class, methods_of};
 pub use frameworks::{Called, Calls, PROGRAM};
 pub use live::{Live, OpenNames};
 pub use scopes::{Known, NeighbourScopes, Scopes};
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fs;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,6 +58,7 @@ use self::public::{public_functions, waiting_functions};
 use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
+use crate::discovery::own_names::tell_apart;
 use crate::discovery::packages::is_of_package;
 use crate::discovery::several::{INNER_TOOLS, LOW_LEVEL};
 use crate::discovery::{Function, Kind, Servers, Status, ToolFile, Warning};
@@ -206,13 +207,6 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-/// What the functions of a file call. `None` if it cannot be read.
-pub(in crate::discovery) fn calls_of(path: &Path) -> Option<Calls> {
-    let source = pep723::decode(&bytes_of(path).ok()?).ok()?;
-    let parsed = syntax_tree(&source)?;
-    catch_unwind(|| Calls::of(&Module::read(&source, parsed.suite()), parsed.suite())).ok()
-}
-
 fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, known: Known<'_>) -> bool {
     let path = file.path.clone();
     let mut module = Module::read(source, parsed.suite()).knowing(known, &path);
@@ -228,8 +222,10 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     warn_of_makers(&mut module);
     warn_of_unread(&mut module, source);
     warn_of_unmade(&mut module, source);
-    let described = functions_of(&mut module, parsed);
-    file.functions = with_names_of_their_own(&mut module, described);
+    let mut described = functions_of(&mut module, parsed);
+    tell_apart(&mut described, |_| None);
+    described.sort_by_key(|function| function.line);
+    file.functions = described;
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     let is_program = module.is_program || file.functions.is_empty() || parsed.suite().iter().any(does_something);
     file.program = is_program.then(|| Box::new(program(&module, parsed.suite())));
@@ -292,26 +288,6 @@ fn take_pack(file: &mut ToolFile, module: &mut Module<'_>) -> bool {
         }
         None => false,
     }
-}
-
-/// Frameworks may give two functions one name: the first has it.
-fn with_names_of_their_own(module: &mut Module<'_>, described: Vec<Function>) -> Vec<Function> {
-    let mut kept: Vec<Function> = Vec::with_capacity(described.len());
-    let mut taken: HashMap<(String, bool), usize> = HashMap::new();
-    for function in described {
-        match taken.entry((function.name.clone(), function.role.is_tool())) {
-            Entry::Occupied(line) => {
-                let what = format!("the name `{}` is already taken by the tool in line {}", function.name, line.get());
-                module.warn(function.line, "name", what, "give it another name");
-            }
-            Entry::Vacant(free) => {
-                free.insert(function.line);
-                kept.push(function);
-            }
-        }
-    }
-    kept.sort_by_key(|function| function.line);
-    kept
 }
 
 /// The pack of a file that does not set one: the header's, else the file's name.

@@ -41,6 +41,7 @@ pub(super) fn program(module: &Module<'_>, body: &[Stmt]) -> Function {
         name: NAME.to_owned(),
         symbol: None,
         served_as: None,
+        wanted: None,
         summary: own.as_deref().map(first_paragraph),
         description: (!parts.is_empty()).then(|| parts.join("\n\n")),
         input_schema: JsonSchema::of(&schema(arguments)),

@@ -9,12 +9,14 @@ use super::frameworks::{
     Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in, arguments_of,
     given_methods, groups_of, methods,
 };
-use super::module::{Module, name_of};
+use super::module::{Binding, Module, name_of};
 use super::roles::is_marked;
 use super::schema::Schema;
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
+use crate::discovery::exported::EXPORTS;
 use crate::discovery::several::Waiting;
+use crate::discovery::{Exported, is_standard};
 use crate::pep723::is_identifier;
 
 /// The public names of a module.
@@ -97,7 +99,9 @@ pub(super) struct Served<'a> {
 pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Served<'a>> {
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
-    let Methods { mut served, refused, exported } = methods(module, exported.as_deref());
+    let Methods { mut served, refused, inherited, exported } = methods(module, exported.as_deref());
+    let inherited = inherited.into_iter().map(|(name, target)| Exported { name: name.to_owned(), target, line: 0 });
+    module.servers.exported.extend(inherited);
     for given in given_methods(module) {
         if !served.iter().any(|one| one.symbol == given.symbol && one.offer.name == given.offer.name) {
             served.push(given);
@@ -173,7 +177,7 @@ fn top_level<'a>(
     if let Some(line) = module.exports.computed {
         let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
         let what = format!("`__all__` is computed, so {rest}");
-        module.warn(line, "exports", what, "write the names as a list of strings");
+        module.warn(line, EXPORTS, what, "write the names as a list of strings");
     }
     let mut public: Vec<_> = match module.exports.names.clone() {
         // Marked functions are the only tools of their file, and a server has no others.
@@ -215,10 +219,23 @@ fn listed<'a>(
         let is_function = functions.iter().any(|function| function.name.as_str() == *name);
         // `__all__ = ["mcp", "search"]`
         let is_beside_tools = module.offers.are_marked && module.bindings.contains_key(name);
-        if !is_function && !is_beside_tools {
-            let what = format!("`__all__` names `{name}`, which is not a function of this file");
-            module.warn(*line, "exports", what, "define it or remove it");
+        if is_function || is_beside_tools {
+            continue;
         }
+        let mut what = format!("`__all__` names `{name}`, which is not a function of this file");
+        let mut fix = "define it or remove it";
+        let target = match module.bindings.get(name) {
+            Some(Binding::Import(full)) => Some(full.clone()),
+            Some(Binding::Value(Expr::Call(made))) => module.outside_name(&made.func).inspect(|class| {
+                what = format!("`__all__` names `{name}`, whose class `{class}` is not found");
+                fix = "define the class in this file or in one beside it, or write functions that use the instance";
+            }),
+            _ => None,
+        };
+        let target = target.filter(|full| !is_standard(full.split('.').next().unwrap_or_default()));
+        let exported = target.map(|target| Exported { name: (*name).to_owned(), target, line: *line });
+        module.servers.exported.extend(exported);
+        module.warn(*line, EXPORTS, what, fix);
     }
     let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);
     // `register(mcp)` is for other files.

@@ -209,10 +209,10 @@ fn results_of_a_frameworks_classes_are_content() {
 }
 
 #[test]
-fn of_two_tools_of_one_name_the_first_has_it() {
+fn tools_of_one_name_are_told_apart_by_their_functions() {
     let found = file("from server import mcp\n@mcp.tool('a')\ndef f(): ...\n@mcp.tool(name='a')\ndef g(): ...\n");
-    assert_eq!(names(&found), ["a"]);
-    assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("name", 5));
+    assert_eq!(names(&found), ["a", "g"]);
+    assert_eq!(found.functions.iter().map(|it| it.wanted.as_deref()).collect::<Vec<_>>(), [None, Some("a")]);
 }
 
 #[test]
@@ -243,6 +243,8 @@ fn methods_are_tools() {
                    if more:\n            tools.append(self.c)\n        super().__init__(tools=tools)\n    def a(self): ...\n    \
                    def b(self): ...\n    def c(self): ...\n";
     assert_eq!(served(toolkit), ["a=K.a", "c=K.c"]);
+    let renamed = toolkit.replace("super().__init__(tools=tools)", "self.register(self.b, name='find-it')");
+    assert_eq!(served(&renamed), ["a=K.a", "find_it=K.b", "c=K.c"]);
     let decorated = "from strands import tool\nclass Db:\n    @tool(name='q')\n    def query(self, sql: str): ...\n    def close(self): ...\n";
     assert_eq!(served(decorated), ["q=Db.query"]);
     let inherited =
@@ -282,10 +284,14 @@ fn a_class_that_cannot_be_made_is_told_and_hides_nothing() {
     assert_eq!((found.warnings[0].rule.as_ref(), found.warnings[0].line), ("class", 1));
     let made = file(&format!("{needs}tools = Tools('x')\n"));
     assert_eq!(made.functions[0].symbol(), "tools.a");
+    for unnamed in ["Tools(mcp)", "start([Tools], tools=Tools(mcp))"] {
+        let made = file(&format!("from server import mcp, start\n{needs}{unnamed}\n"));
+        assert_eq!(made.functions[0].symbol(), "Tools.a", "{unnamed}");
+    }
     let both =
         file("class Tools:\n    def a(self): ...\n    def b(self): ...\n__all__ = ['Tools', 'a']\ndef a(): ...\n");
     let symbols: Vec<_> = both.functions.iter().map(Function::symbol).collect();
-    assert_eq!((symbols, both.warnings[0].rule.as_ref()), (vec!["Tools.b", "a"], "name"), "the function has the name");
+    assert_eq!((symbols, names(&both)), (vec!["Tools.a", "Tools.b", "a"], vec!["Tools_a", "b", "a"]));
 }
 
 #[test]

@@ -3,6 +3,7 @@ mod cache_files;
 mod classes;
 mod collisions;
 mod commands;
+mod exported;
 mod files;
 mod folders;
 mod foreign_classes;

@@ -49,12 +49,12 @@ fn tools_of_helpers_are_those_of_the_file_with_the_server() {
         (vec![("tools.py", "from _all import register\n"), ("_all.py", REGISTER)], "beside:_all.py:made:register:2:g"),
     ] {
         let files: Vec<_> = std::iter::once(("server.py", own.as_str())).chain(helper).collect();
-        assert_eq!(served(&files), ["server.f f".to_owned(), format!("server.g {symbol}")], "{files:?}");
-        let taken = format!(
-            "server name: {}, line 5: the name `f` is already taken by another tool",
-            symbol.split(':').nth(1).unwrap()
-        );
-        assert_eq!(reported(&files), [taken]);
+        let place = symbol.split(':').nth(1).unwrap();
+        let stem = place.trim_end_matches(".py").replace('/', "_").trim_start_matches('_').to_owned();
+        let second = format!("server.{stem}_f beside:{place}:made:register:4:f");
+        let expected = ["server.f f".to_owned(), format!("server.g {symbol}"), second];
+        assert_eq!(served(&files), expected, "{files:?}");
+        assert!(reported(&files).is_empty());
     }
 }
 
@@ -164,7 +164,10 @@ fn what_a_helper_keeps_to_itself_is_not_served() {
     let by_module = "import anthropic\n@anthropic.beta_tool\ndef wipe() -> str:\n    'Says.'\n";
     assert!(served(&[("main.py", "import _inner\n"), ("_inner.py", by_module)]).is_empty());
     let named = format!("{SERVER}{TOOL}from tools import register\n__all__ = ['f']\n");
-    assert_eq!(served(&[("s.py", &named), ("tools.py", REGISTER)]), ["s.f f"]);
+    assert_eq!(
+        served(&[("s.py", &named), ("tools.py", REGISTER)]),
+        ["s.f f", "s.tools_f beside:tools.py:made:register:4:f"]
+    );
 }
 
 #[test]

@@ -28,10 +28,15 @@ class Calculator(Toolkit):
     def __init__(self, precision: int = 2, **kwargs):
         self.precision = precision
         super().__init__(name="calculator", tools=[self.divide], **kwargs)
+        self.register(self.up, name="round_up")
 
     def divide(self, a: float, b: float) -> float:
         """Divides."""
         return round(a / b, self.precision)
+
+    def up(self, a: float) -> int:
+        """Rounds up."""
+        return int(-(-a // 1))
 
     def helper(self):
         """Not registered."""

@@ -39,7 +39,17 @@ class Events:
         return [user, type(self).__name__]
 
 
+class Sizes:
+    def __init__(self, mcp: FastMCP, unit: str) -> None:
+        self.unit = unit
+        mcp.tool()(self.size)
+
+    def size(self, n: int) -> str:
+        return f"{n} {self.unit}"
+
+
 mcp = FastMCP("stacks")
+Sizes(mcp, unit="KB")
 try:
     Events().register(mcp)
 except Exception as error:

@@ -60,6 +60,14 @@ class Methods(ShimTest):
                             "        self.money += amount\n        return self.money\nbank = Bank(5)\n")
         self.assertEqual([worker.call("bank.put", {"amount": 1})["result"] for _ in range(2)], [6, 7])
 
+    def test_an_instance_that_the_file_made_without_a_name(self):
+        worker = self.worker("held = []\nclass Bank:\n    def __init__(self, money, *, key): self.money = money\n    def get(self): return self.money\n"
+                            "class Free:\n    def __init__(self, *, money=2): self.money = money\n    def get(self): return self.money\n"
+                            "class Gone:\n    def __init__(self, money): pass\n    def get(self): return 1\n"
+                            "held += [Bank(5, key=1), Free(money=7)]\nGone(1)\n")
+        self.assertEqual([worker.call(name + ".get")["result"] for name in ("Bank", "Free")], [5, 2])
+        self.fault(worker.call("Gone.get"), -32000, "missing 1 required positional argument: 'money'")
+
     def test_what_is_not_there(self):
         worker = self.worker("class Tools: pass\nx = 1\n")
         for name in ("Tools.f", "Tools", "x", "x.real", "y.f", "", "."):

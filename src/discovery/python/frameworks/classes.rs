@@ -3,13 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 
 use super::single::{attribute, is_tool_by_its_form, needed_field, one};
-use super::{decorated_by, last_name, offer_of_decorator, package, text};
+use super::toolkits::registered;
+use super::{Offer, decorated_by, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
+use crate::discovery::is_standard;
 use crate::discovery::python::classes::FORMLESS;
-use crate::discovery::python::module::{Binding, Module, name_of};
+use crate::discovery::python::module::{Binding, Module};
 use crate::discovery::python::names::Named;
 use crate::discovery::python::public::Served;
 
@@ -48,6 +50,8 @@ struct Toolset<'a> {
 pub(in crate::discovery::python) struct Methods<'a> {
     pub served: Vec<Served<'a>>,
     pub refused: Vec<(usize, Diagnosis)>,
+    /// Base classes of other files, each with the instance or class that has its methods.
+    pub inherited: Vec<(&'a str, String)>,
     /// The names in `__all__` that are served this way.
     pub exported: Vec<&'a str>,
 }
@@ -61,7 +65,7 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
         let is_pydantic_tool = matches!(toolset.kind, Kind::One(["_run", ..]));
         let needed = needed_by_constructor(module, toolset.class)
             .or_else(|| is_pydantic_tool.then(|| needed_field(module, toolset.class)).flatten());
-        if let Some(parameter) = needed.filter(|_| is_of_class) {
+        if let Some(parameter) = needed.filter(|_| is_of_class && !is_made(module, toolset.class)) {
             let mut decorated = Vec::new();
             if toolset.kind == Kind::Decorated {
                 add(module, toolset, &mut decorated);
@@ -81,6 +85,11 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
         }
         let before = found.served.len();
         add(module, toolset, &mut found.served);
+        if toolset.kind == Kind::Methods {
+            let ancestry = module.ancestry(toolset.class);
+            let bases = ancestry.outside.iter().filter(|base| !is_standard(package(base))).cloned();
+            found.inherited.extend(bases.map(|base| (toolset.holder, base)));
+        }
         if found.served.len() == before && is_of_open_webui(module, toolset.class) {
             let class = &toolset.class.name;
             let what = format!("the tools of `{class}` are not served: it has no public methods");
@@ -179,6 +188,16 @@ fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolse
     found
 }
 
+/// Whether the file makes an instance of a class without a name, alone or for a call: `Shop(mcp)`, `register(Shop(mcp))`. The worker
+/// looks for it.
+fn is_made(module: &Module<'_>, class: &StmtClassDef) -> bool {
+    let makes = |call: &ExprCall| matches!(module.resolve(&call.func), Named::Class(made) if std::ptr::eq(made, class));
+    module.calls.iter().any(|call| {
+        let given = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
+        makes(call) || given.filter_map(Expr::as_call_expr).any(makes)
+    })
+}
+
 pub(super) fn place(class: &StmtClassDef) -> usize {
     class.range.start().to_usize()
 }
@@ -269,9 +288,10 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
     }
     let registered = match kind {
         Kind::Registered => registered(&methods),
-        Kind::Listed => listed(class),
+        Kind::Listed => listed(class).into_iter().map(|name| (name, None)).collect(),
         _ => Vec::new(),
     };
+    let is_registered = |method: &StmtFunctionDef| registered.iter().any(|(name, _)| *name == method.name.as_str());
     for method in methods.iter().filter(|method| !is_property(method)) {
         if served.len() >= MOST_METHODS {
             return;
@@ -279,23 +299,41 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         let offer = method.decorator_list.iter().find_map(|decorator| offer_of_decorator(module, decorator));
         let is_tool = match kind {
             Kind::Decorated => offer.is_some(),
-            Kind::Listed => registered.contains(&method.name.as_str()),
-            Kind::Registered if !registered.is_empty() => {
-                is_public(method) && registered.contains(&method.name.as_str()) || offer.is_some()
-            }
+            Kind::Listed => is_registered(method),
+            Kind::Registered if !registered.is_empty() => is_public(method) && is_registered(method) || offer.is_some(),
             _ => is_public(method) || offer.is_some(),
         };
         if is_tool {
+            let name = registered.iter().find_map(|(name, given)| given.filter(|_| *name == method.name.as_str()));
             served.push(Served {
-                function: method,
-                symbol: Some(format!("{holder}.{}", method.name)),
-                offer: offer.unwrap_or_default(),
+                offer: offer.unwrap_or_else(|| Offer { name, ..Offer::default() }),
                 is_bound: !has_decorator(method, &["staticmethod"]) && (offer.is_none() || takes_instance(method)),
                 is_of_agno: kind == Kind::Registered,
-                groups: Vec::new(),
-                arguments: None,
+                ..plain(method, holder)
             });
         }
+    }
+}
+
+/// The public methods of a class as tools, whose instance a worker knows as `holder`.
+pub(in crate::discovery::python) fn methods_of_class<'a>(
+    module: &Module<'a>,
+    class: &'a StmtClassDef,
+    holder: &str,
+) -> Vec<Served<'a>> {
+    let methods = all_methods(module, class).into_iter().filter(|it| is_public(it) && !is_property(it));
+    methods.map(|method| plain(method, holder)).collect()
+}
+
+fn plain<'a>(method: &'a StmtFunctionDef, holder: &str) -> Served<'a> {
+    Served {
+        function: method,
+        symbol: Some(format!("{holder}.{}", method.name)),
+        offer: Offer::default(),
+        is_bound: !has_decorator(method, &["staticmethod"]),
+        is_of_agno: false,
+        groups: Vec::new(),
+        arguments: None,
     }
 }
 
@@ -317,59 +355,4 @@ fn takes_instance(method: &StmtFunctionDef) -> bool {
 /// A class or static method, or a decorated function without an instance.
 fn needs_no_instance(method: &StmtFunctionDef) -> bool {
     has_decorator(method, &["staticmethod", "classmethod"]) || !takes_instance(method)
-}
-
-/// The methods that the constructor of a toolkit names: `tools=[self.a, self.b]`, `tools.append(self.a)`, `self.register(self.a)`.
-fn registered<'a>(methods: &[&'a StmtFunctionDef]) -> Vec<&'a str> {
-    let Some(constructor) = methods.iter().find(|method| method.name.as_str() == "__init__") else { return Vec::new() };
-    let mut finder = Finder { found: Vec::new(), left: MOST };
-    constructor.body.iter().for_each(|statement| finder.statement(statement));
-    let is_method = |name: &&'a str| methods.iter().any(|method| method.name.as_str() == *name);
-    finder.found.into_iter().filter(is_method).collect()
-}
-
-/// Larger constructors are not looked through.
-const MOST: usize = 5_000;
-
-/// Finds `self.x` that is not called, anywhere in a body.
-struct Finder<'a> {
-    found: Vec<&'a str>,
-    left: usize,
-}
-
-impl<'a> Finder<'a> {
-    fn statement(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::Expr(expression) => self.expression(&expression.value),
-            Stmt::Assign(assign) => self.expression(&assign.value),
-            Stmt::AnnAssign(assign) => assign.value.iter().for_each(|value| self.expression(value)),
-            Stmt::AugAssign(assign) => self.expression(&assign.value),
-            Stmt::If(branch) => {
-                let clauses = branch.elif_else_clauses.iter().flat_map(|clause| &clause.body);
-                branch.body.iter().chain(clauses).for_each(|statement| self.statement(statement));
-            }
-            Stmt::With(with) => with.body.iter().for_each(|statement| self.statement(statement)),
-            Stmt::Try(attempt) => attempt.body.iter().for_each(|statement| self.statement(statement)),
-            _ => {}
-        }
-    }
-
-    fn expression(&mut self, expression: &'a Expr) {
-        let Some(left) = self.left.checked_sub(1) else { return };
-        self.left = left;
-        match expression {
-            Expr::Attribute(attribute) if name_of(&attribute.value) == Some("self") => self.found.push(&attribute.attr),
-            Expr::List(list) => list.elts.iter().for_each(|item| self.expression(item)),
-            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|item| self.expression(item)),
-            Expr::Call(call) => {
-                let named = call.arguments.keywords.iter().map(|keyword| &keyword.value);
-                call.arguments.args.iter().chain(named).for_each(|value| self.expression(value));
-            }
-            Expr::If(either) => {
-                self.expression(&either.body);
-                self.expression(&either.orelse);
-            }
-            _ => {}
-        }
-    }
 }

@@ -257,6 +257,7 @@ fn tool<'a>(module: &Module<'a>, handler: &str, call: &'a ExprCall) -> Option<Fu
         symbol: Some(format!("{handler}:{name}")),
         name: tool_name(&name),
         served_as: None,
+        wanted: None,
         summary: description.as_deref().map(first_paragraph),
         description: description.map(|text| text.trim().to_owned()),
         input_schema: JsonSchema::of(

@@ -23,6 +23,7 @@ mod registered;
 mod runs;
 mod servers;
 mod single;
+mod toolkits;
 
 use std::collections::HashMap;
 
@@ -31,7 +32,7 @@ use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtFunctionDef};
 pub(super) use bound::given_methods;
 pub use calls::{Called, Calls, PROGRAM};
 pub(super) use classes::{
-    Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods, needed_by_constructor,
+    Methods, RULE as CLASS_RULE, extends_open_webui, idle_classes, methods, methods_of_class, needed_by_constructor,
 };
 pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::{TOOL_SPEC, arguments_in};

@@ -68,6 +68,7 @@ impl Offer<'_> {
             is_async: false,
             line: 0,
             served_as: None,
+            wanted: None,
             summary: None,
             description: None,
             role: Role::Tool,

@@ -41,6 +41,7 @@ pub(in crate::discovery::python) fn servers_of(module: &Module<'_>, body: &[Stmt
         mounts: super::mounts::mounts_of(module, body),
         program: super::attached::program_of(module),
         waiting: Vec::new(),
+        exported: Vec::new(),
         listing: Listing { has_handlers: super::low_level::marks_handlers(module), ..Listing::default() },
     }
 }

@@ -1,5 +1,6 @@
 """Methods as tools, and classes that are one: `Tools.search`, `WeatherTool`. One instance is made by the first call that needs it."""
 
+import gc
 from threading import RLock
 from types import FunctionType
 
@@ -73,7 +74,7 @@ _making = RLock()
 
 
 class Made:
-    """An instance that is made once, and without arguments."""
+    """An instance that is made once, and without arguments. Where the constructor needs some, it is one that the file has made."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -81,8 +82,20 @@ class Made:
     def get(self):
         with _making:
             if self.kind not in _made:
-                _made[self.kind] = self.kind()
+                _made[self.kind] = _that_is_there(self.kind) or self.kind()
             return _made[self.kind]
+
+
+def _that_is_there(kind):
+    """The first instance that something holds of a class whose constructor needs arguments."""
+    make = kind.__init__
+    code = getattr(make, "__code__", None)
+    if code is None:
+        return None
+    needs_some = code.co_argcount - 1 > len(make.__defaults__ or ()) or code.co_kwonlyargcount > len(make.__kwdefaults__ or ())
+    if not needs_some:
+        return None
+    return next((one for one in gc.get_objects() if type(one) is kind), None)
 
 
 def _calling(holder, name, module, is_whole):

@@ -1,0 +1,59 @@
+//! What `__all__` names that another file defines.
+
+use super::several::{reported, served};
+
+const BOXES: &str = "class Base:\n    def health(self) -> str: ...\nclass Box(Base):\n    def __init__(self, path): ...\n    \
+                     def search(self, q: str): ...\n    @property\n    def size(self): ...\n    def _own(self): ...\n\
+                     def lookup(word: str): ...\nready = Box('x')\n";
+
+fn of(main: &str) -> Vec<String> {
+    served(&[("main.py", main), ("boxes.py", BOXES)])
+}
+
+#[test]
+fn an_instance_of_a_neighbours_class_has_its_methods() {
+    let methods = ["main.health box.health", "main.search box.search"];
+    for made in [
+        "from boxes import Box\nbox = Box('x')",
+        "import boxes\nbox = boxes.Box('x')",
+        "from boxes import ready as box",
+    ] {
+        let text = format!("{made}\ndef own(): ...\n__all__ = ['box']\n");
+        assert_eq!(of(&text), methods, "{made}");
+        assert!(reported(&[("main.py", &text), ("boxes.py", BOXES)]).is_empty(), "{made}");
+    }
+    let through = [
+        ("main.py", "from all_boxes import Box\nbox = Box('x')\n__all__ = ['box']\n"),
+        ("all_boxes.py", "from boxes import Box\n"),
+        ("boxes.py", BOXES),
+    ];
+    assert_eq!(served(&through), methods);
+}
+
+#[test]
+fn a_function_of_a_neighbour_is_a_tool_where_it_is_named() {
+    let text = "from boxes import lookup as find, lookup\ndef own(): ...\n__all__ = ['find', 'own', 'lookup']\n";
+    let found = ["main.own own", "main.find beside:boxes.py:lookup", "main.lookup beside:boxes.py:lookup"];
+    assert_eq!(of(text), found);
+    assert_eq!(of("from boxes import lookup\ndef own(): ...\n"), ["main.own own"], "an import alone offers nothing");
+}
+
+#[test]
+fn an_instance_has_the_methods_of_a_base_class_in_another_file() {
+    let text = "from boxes import Base\nclass Mine(Base):\n    def own(self): ...\nmine = Mine()\n__all__ = ['mine']\n";
+    assert_eq!(of(text), ["main.own mine.own", "main.health mine.health"]);
+    let own = "from boxes import Base\nclass Mine(Base):\n    def health(self, deep: bool): ...\nmine = Mine()\n__all__ = ['mine']\n";
+    assert_eq!(of(own), ["main.health mine.health"]);
+}
+
+#[test]
+fn what_is_not_found_is_reported() {
+    let text = "import requests\nfrom boxes import Box\nsession = requests.Session()\n__all__ = ['session', 'Box', 'nothing']\n";
+    let found = reported(&[("main.py", text), ("boxes.py", "Box = 1\n")]);
+    let words = [
+        "main exports: `__all__` names `session`, whose class `requests.Session` is not found",
+        "main exports: `__all__` names `Box`, which is not a function of this file",
+        "main exports: `__all__` names `nothing`, which is not a function of this file",
+    ];
+    assert!(words.iter().all(|one| found.iter().any(|it| it == one)), "{found:?}");
+}
