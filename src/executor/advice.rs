@@ -8,7 +8,7 @@ use pep440_rs::VersionSpecifiers;
 
 use crate::config::Config;
 use crate::config::origin::Origin;
-use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
+use crate::discovery::{Kind, ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, is_well_known, oldest_minor, package_of, requirement_for};
 use crate::registry::{FileEntry, Registry, Tool};
@@ -19,31 +19,39 @@ use super::variables::said_to_miss;
 /// Completes the fault of a call.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
     let entry = &tool.entry;
-    let advice =
-        match (fault.code, &fault.details.missing) {
-            (Code::ToolTimeout, _) => Some(more_time(tool, timeout)),
-            (_, Some(Missing::Secret(name))) => Some(why_missing(name, config)),
-            (_, Some(Missing::Module(name))) => missing_module(name, &entry.file),
-            (_, Some(Missing::Declaration(name))) => Some(capital(&declaration(name, entry))),
-            (_, Some(Missing::Variable(name))) => Some(missing_variable(name, entry)),
-            (_, Some(Missing::Arguments)) => Some(missing_arguments(entry)),
-            (_, Some(Missing::Memory)) => entry.settings.max_memory.as_ref().map(|limit| {
-                format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin))
-            }),
-            (Code::StartupFailed | Code::ToolCrashed, None) if may_not_mount(fault, entry) => Some(format!(
-                "A launcher that mounts something needs `new_privileges = true` under [tool.{}] in hostler.toml",
-                entry.file.pack
-            )),
-            (_, Some(Missing::ProcessorTime)) => entry.settings.max_cpu.as_ref().map(|limit| {
+    let advice = match (fault.code, &fault.details.missing) {
+        (Code::ToolTimeout, _) => Some(more_time(tool, timeout)),
+        (_, Some(Missing::Secret(name))) => Some(why_missing(name, config)),
+        (_, Some(Missing::Module(name))) if entry.serving().has_environment() => missing_module(name, &entry.file),
+        (_, Some(Missing::Declaration(name))) => Some(capital(&declaration(name, entry))),
+        (_, Some(Missing::Variable(name))) => Some(missing_variable(name, entry)),
+        (_, Some(Missing::Arguments)) => Some(missing_arguments(entry)),
+        (_, Some(Missing::Memory)) => entry
+            .settings
+            .max_memory
+            .as_ref()
+            .map(|limit| format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin))),
+        (Code::StartupFailed | Code::ToolCrashed, None) if may_not_mount(fault, entry) => Some(format!(
+            "A launcher that mounts something needs `new_privileges = true` under [tool.{}] in hostler.toml",
+            entry.file.pack
+        )),
+        (_, Some(Missing::ProcessorTime)) => {
+            entry.settings.max_cpu.as_ref().map(|limit| {
                 format!("Compute less in one call, or raise its `max_cpu` {}", where_to_set(&limit.origin))
-            }),
-            (Code::StartupFailed | Code::ToolCrashed, None) if may_be_the_launchers(fault, entry) => {
-                Some(format!("Its launcher may be the reason ({})", entry.settings.launcher.origin))
-            }
-            (_, None) if let Some(name) = said_to_miss(fault, entry) => Some(missing_variable(&name, entry)),
-            (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
-            _ => None,
-        };
+            })
+        }
+        (Code::ToolCrashed, None) if let Some(option) = asked_option(fault, entry) => Some(format!(
+            "If its program takes its arguments as the value of `{option}`, write `input_option = \"{option}\"` under \
+                 [tool.{}] in hostler.toml",
+            entry.file.pack
+        )),
+        (Code::StartupFailed | Code::ToolCrashed, None) if may_be_the_launchers(fault, entry) => {
+            Some(format!("Its launcher may be the reason ({})", entry.settings.launcher.origin))
+        }
+        (_, None) if let Some(name) = said_to_miss(fault, entry) => Some(missing_variable(&name, entry)),
+        (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
+        _ => None,
+    };
     if let Some(advice) = advice {
         fault.message.push_str(". ");
         fault.message.push_str(&advice);
@@ -65,6 +73,18 @@ fn may_not_mount(fault: &Fault, entry: &FileEntry) -> bool {
     words.lines().any(|line| mounts(line) && is_refused(line))
         && settings.launcher.value.command().is_some()
         && !settings.new_privileges.value
+}
+
+/// Options that programs have for arguments as JSON.
+const INPUT_OPTIONS: [&str; 7] = ["--execute", "--input", "--json", "--args", "--arguments", "--params", "--payload"];
+
+/// The option of a program that ended with words about how it is used, where it is given its arguments on standard input.
+fn asked_option(fault: &Fault, entry: &FileEntry) -> Option<&'static str> {
+    let is_given_input = entry.file.kind == Kind::Executable && entry.settings.input_option.is_none();
+    let words = fault.details.stderr.as_deref().filter(|_| is_given_input)?;
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut named = words.split(|c: char| !is_word(c));
+    named.find_map(|word| INPUT_OPTIONS.into_iter().find(|option| *option == word))
 }
 
 fn more_time(tool: &Tool, timeout: Duration) -> String {

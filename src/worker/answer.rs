@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
+use super::death::said_missing;
 use super::handshake::Handshake;
 use super::stack::Stack;
 use crate::outcome::{Code, Details, Fault, Missing};
@@ -156,7 +157,8 @@ impl Handshake {
         let place = stack.place(&self.spec.file).map(|place| format!(", at {place}")).unwrap_or_default();
         let text = format!("{how}{place}{}", last.unwrap_or_default());
         let traceback = stack.listing(&self.spec.file);
-        self.fault(&text, Details { stderr: tail, traceback, ..Details::default() })
+        let missing = said_missing(tail.as_deref());
+        self.fault(&text, Details { stderr: tail, traceback, missing, ..Details::default() })
     }
 
     pub(super) async fn slow_fault(&self, limit: Duration) -> Fault {
@@ -173,7 +175,8 @@ impl Handshake {
             )
         } else if self.support.lease.is_some() {
             format!(
-                "it was not ready within {limit}{place}. Raise its `startup_timeout` {setting}, or do less during import"
+                "it was not ready within {limit}{place}. Put what does not return under `if __name__ == \"__main__\":`, do less \
+                 during import, or raise its `startup_timeout` {setting}"
             )
         } else {
             format!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::stack::Stack;
 use super::task::installed;
 use super::writer::{MOST_REQUESTS, MOST_UNREAD};
-use crate::outcome::{Code, Details, Fault};
+use crate::outcome::{Code, Details, Fault, Missing};
 use crate::process::{Excess, Exit, last_word};
 
 /// How a worker's process ended.
@@ -64,7 +64,8 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         ..Details::default()
     };
     if death.is_failed_start() {
-        return Fault::new(Code::StartupFailed, unread_text(tool, death)).with(details);
+        let missing = said_missing(death.stderr.as_deref());
+        return Fault::new(Code::StartupFailed, unread_text(tool, death)).with(Details { missing, ..details });
     }
     let next = match beside {
         0 => "the next call starts a new worker".to_owned(),
@@ -130,6 +131,12 @@ impl Death {
         let was_sent = self.exit.signal_name().is_some_and(|signal| is_sent(&signal));
         self.read_nothing && !was_sent && self.excess.is_none() && self.broke.is_none()
     }
+}
+
+/// The module that Python did not find, as its last line says.
+pub(super) fn said_missing(stderr: Option<&str>) -> Option<Missing> {
+    let (_, name) = last_word(stderr?)?.split_once("ModuleNotFoundError: No module named '")?;
+    Some(Missing::Module(name.split('\'').next()?.to_owned()))
 }
 
 fn unread_text(tool: &str, death: &Death) -> String {

@@ -96,6 +96,10 @@ class Asked(unittest.TestCase):
         for name, option in (("declares", "--execute"), ("is_set", "-x")):
             done = run("call", "--json", name, "text=it's", "--tools", str(tools), "--config", str(config))
             self.assertEqual(json.loads(done.stdout)["result"], {"first": option, "second": {"text": "it's"}, "input": ""}, done)
+        script(tools, "needs", '#!/bin/sh\n[ "$1" = --schema ] && echo "{}" && exit\n[ "$1" = --execute ] || { echo "usage: needs [--execute JSON]" >&2; exit 2; }\n')
+        refused = json.loads(run("call", "--json", "needs", "--tools", str(tools)).stdout)["error"]
+        self.assertEqual(refused["code"], "TOOL_CRASHED")
+        self.assertIn('`input_option = "--execute"` under [tool.needs]', refused["message"])
         long = run("call", "--json", "is_set", "--input", "-", "--tools", str(tools), "--config", str(config), stdin=json.dumps({"text": "x" * (128 << 10)}))
         self.assertEqual(json.loads(long.stdout)["error"]["code"], "INVALID_PARAMS", long)
         wrong = run("list", "--tools", str(tools), "--config", str(config_file(folder, '[tool.is_set]\ninput_option = "x"\n')))

@@ -399,6 +399,7 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((answer.code, answer.details["exit_code"]), ("STARTUP_FAILED", 1))
             self.assertIn("No module named 'nowhere_at_all'", answer.message)
             self.assertIn("No module named 'nowhere_at_all'", answer.details["stderr"])
+            self.assertIn('`# dependencies = ["nowhere_at_all"]`', answer.message)
 
 
 # The least worker of docs/protocol.md, in plain sh.

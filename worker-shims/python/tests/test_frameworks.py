@@ -88,12 +88,14 @@ class Given(ShimTest):
 
     def test_what_a_context_has_not_is_an_attribute_error(self):
         worker = self.worker("class Context: __module__ = 'fastmcp.server'\nclass Tools:\n    def f(self, ctx: Context): return ctx.translate\n"
+                             "    def h(self, ctx: Context): return ctx.request_context.translate\n"
                              "    def g(self, ctx: Context): return hasattr(ctx, 'translate'), hasattr(ctx.session, 'translate')\n")
         fault = worker.call("Tools.f")["error"]
         self.assertEqual(fault["data"]["type"], "AttributeError")
         self.assertRegex(fault["message"], "^AttributeError: the context that hostler gives has no `translate`; it has: client_id, ")
         self.assertNotIn("_NotThere", fault["data"]["traceback"])
         self.assertEqual(worker.call("Tools.g")["result"], [False, False])
+        self.assertRegex(worker.call("Tools.h")["error"]["message"], "request context .* has no `translate`; it has: lifespan_context, meta, ")
 
     def test_methods_have_the_lifespan_and_the_context_of_their_server(self):
         worker = self.worker("""

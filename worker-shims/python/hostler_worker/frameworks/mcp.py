@@ -121,17 +121,23 @@ class _WithLifespan:
             ready.set_exception(error)
 
 
-class Context:
-    """What FastMCP and the SDK give to a tool. What is asked of the client is asked by hostler."""
-
-    def __init__(self, server, lifespan, kind):
-        self._server, self._lifespan, self._kind = server, lifespan, kind
+class _Given:
+    """Lists what it has where a file asks for more."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        known = sorted(word for word in dir(type(self)) if not word.startswith("_"))
-        raise _NotThere("the context that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
+        known = sorted(word for word in {*dir(type(self)), *vars(self)} if not word.startswith("_"))
+        raise _NotThere("the %s that hostler gives has no `%s`; it has: %s" % (self._called, name, ", ".join(known)))
+
+
+class Context(_Given):
+    """What FastMCP and the SDK give to a tool. What is asked of the client is asked by hostler."""
+
+    _called = "context"
+
+    def __init__(self, server, lifespan, kind):
+        self._server, self._lifespan, self._kind = server, lifespan, kind
 
     # What happens
 
@@ -247,9 +253,10 @@ async def _at_once(value):
     return value
 
 
-class _Request:
+class _Request(_Given):
     """`ctx.request_context`"""
 
+    _called = "request context"
     request = None
 
     def __init__(self, context):
@@ -279,8 +286,10 @@ class _Meta:
         return {"progressToken": self.progressToken}
 
 
-class _Session:
+class _Session(_Given):
     """`ctx.session`: the client, where the SDK has its requests."""
+
+    _called = "session"
 
     def __init__(self, context):
         self._context = context
@@ -307,12 +316,6 @@ class _Session:
         """Nothing to do: clients read resources anew."""
 
     send_tool_list_changed = send_resource_list_changed = send_prompt_list_changed = Context.send_tool_list_changed
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        known = sorted(word for word in dir(type(self)) if not word.startswith("_"))
-        raise _NotThere("the session that hostler gives has no `%s`; it has: %s" % (name, ", ".join(known)))
 
 
 class _Said(str):
