@@ -28,6 +28,19 @@ fn functions_of_other_files_are_tools_of_the_server_that_is_given_them() {
         ("from notes import search as find\ndef setup():\n    mcp.tool(find)\n", search),
         ("import notes\nfor one in (notes.search,):\n    mcp.add_tool(one)\n", search),
         ("from notes import search\nALL = [search]\nfor one in ALL:\n    mcp.tool()(one)\n", search),
+        (
+            "import notes\nTOOLS = {'find-it': notes.search, KEY: notes.count}\nfor name, one in TOOLS.items():\n    mcp.tool(name=name)(one)\n",
+            "s.find_it beside:notes.py:search Search them.",
+        ),
+        ("import notes\nfor one in {KEY: notes.search}.values():\n    mcp.add_tool(one)\n", search),
+        (
+            "import notes\nfor name, one in [('find-it', notes.search)]:\n    mcp.add_tool(one, name)\n",
+            "s.find_it beside:notes.py:search Search them.",
+        ),
+        (
+            "import notes\nfor label, one in [('find-it', notes.search)]:\n    log(label)\n    mcp.add_tool(one)\n",
+            search,
+        ),
         ("from notes import search\nother = FastMCP('y', tools=[search])\n", search),
         ("from all_notes import search\nmcp.tool()(search)\n", search),
         (

@@ -13,6 +13,7 @@ mod dictionaries;
 mod injected;
 mod inner;
 mod local;
+mod loops;
 mod low_level;
 mod mounts;
 mod obstacles;

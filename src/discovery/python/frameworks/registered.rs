@@ -8,6 +8,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
 use super::local::{LocalImports, module_of};
+use super::loops::{Loop, names_with};
 use super::{
     FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_agent, is_class, keyword,
     listed_tools, package, read_offer, word_of,
@@ -173,25 +174,18 @@ impl<'a> Registered<'_, 'a> {
     }
 
     fn in_loop(&mut self, each: &'a StmtFor) {
-        let Some(name) = name_of(&each.target) else { return };
-        let items = match self.module.resolve(&each.iter) {
-            Named::Value { value, .. } => value,
-            _ => &each.iter,
-        };
-        let items = match items {
-            Expr::List(list) => &list.elts,
-            Expr::Tuple(tuple) => &tuple.elts,
-            _ => return,
-        };
-        self.known.insert(name);
-        if let Some(by) = calls_with(name, &each.body) {
-            if is_by_server(self.module, by) {
-                for item in items {
-                    self.gives |= self.give(item, &read_offer(self.module, by), None);
-                }
+        let Some(Loop { key, value, items }) = Loop::of(self.module, each) else { return };
+        self.known.insert(value);
+        let Some(by) = calls_with(value, &each.body) else { return };
+        let is_named_by_key = key.is_some_and(|key| names_with(by, key));
+        let is_by_server = is_by_server(self.module, by);
+        for (key, item) in items.into_iter().filter(|(key, _)| key.is_some() || !is_named_by_key) {
+            let said = read_offer(self.module, by);
+            let offer = Offer { name: key.filter(|_| is_named_by_key).or(said.name), ..said };
+            if is_by_server {
+                self.gives |= self.give(item, &offer, None);
             }
-            let functions = items.iter().filter_map(|item| function_named(self.module, item));
-            self.found.extend(functions.map(|function| (function, read_offer(self.module, by))));
+            self.found.extend(function_named(self.module, item).map(|function| (function, offer)));
         }
     }
 }

@@ -1,0 +1,74 @@
+//! Loops over what is written in the file: `for function in (search, count):`, `for name, function in TOOLS.items():`.
+
+use ruff_python_ast::{Expr, ExprCall, StmtFor};
+
+use super::{NAME, keyword, text};
+use crate::discovery::python::module::{Module, name_of};
+use crate::discovery::python::names::Named;
+
+/// A loop over literal items.
+pub(super) struct Loop<'a> {
+    /// What it calls the key of each, or its first part, where it has one.
+    pub key: Option<&'a str>,
+    /// What it calls each item.
+    pub value: &'a str,
+    /// The items with their keys, as far as these are texts.
+    pub items: Vec<(Option<&'a str>, &'a Expr)>,
+}
+
+impl<'a> Loop<'a> {
+    pub(super) fn of(module: &Module<'a>, each: &'a StmtFor) -> Option<Self> {
+        let (key, value) = match &*each.target {
+            Expr::Tuple(pair) => match &*pair.elts {
+                [key, value] => (Some(name_of(key)?), name_of(value)?),
+                _ => return None,
+            },
+            target => (None, name_of(target)?),
+        };
+        Some(Self { key, value, items: items(module, &each.iter, key.is_some())? })
+    }
+}
+
+fn items<'a>(module: &Module<'a>, of: &'a Expr, in_pairs: bool) -> Option<Vec<(Option<&'a str>, &'a Expr)>> {
+    let items = match constant(module, of) {
+        Expr::List(list) => &list.elts,
+        Expr::Tuple(tuple) => &tuple.elts,
+        Expr::Call(call) => return of_dictionary(module, call, in_pairs),
+        _ => return None,
+    };
+    if !in_pairs {
+        return Some(items.iter().map(|item| (None, item)).collect());
+    }
+    let pairs = items.iter().filter_map(|item| match &*item.as_tuple_expr()?.elts {
+        [key, value] => Some((text(key), value)),
+        _ => None,
+    });
+    Some(pairs.collect())
+}
+
+/// `TOOLS.items()`, `TOOLS.values()`
+fn of_dictionary<'a>(
+    module: &Module<'a>,
+    call: &'a ExprCall,
+    in_pairs: bool,
+) -> Option<Vec<(Option<&'a str>, &'a Expr)>> {
+    let method = call.func.as_attribute_expr().filter(|_| call.arguments.is_empty())?;
+    if method.attr.as_str() != if in_pairs { "items" } else { "values" } {
+        return None;
+    }
+    let dictionary = constant(module, &method.value).as_dict_expr()?;
+    Some(dictionary.items.iter().map(|item| (item.key.as_ref().and_then(text), &item.value)).collect())
+}
+
+fn constant<'a>(module: &Module<'a>, value: &'a Expr) -> &'a Expr {
+    match module.resolve(value) {
+        Named::Value { value, .. } => value,
+        _ => value,
+    }
+}
+
+/// Whether a call gives a tool the name that a variable holds: `mcp.tool(name)`, `mcp.add_tool(function, name=name)`.
+pub(super) fn names_with(by: &ExprCall, variable: &str) -> bool {
+    let named = NAME.iter().filter_map(|name| keyword(by, name));
+    named.chain(&by.arguments.args).any(|value| name_of(value) == Some(variable))
+}
