@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::modules::Modules;
-use super::python::{defines_class, methods_of};
+use super::python::{defines, methods_of};
 use super::several::{NO_TOOLS, place_within};
-use super::{Function, ToolFile};
+use super::{Function, ToolFile, Warning};
 
 /// Something of another module that the file offers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,12 +18,17 @@ pub struct Exported {
     pub name: String,
     /// What it is, dotted: `tools.notes.search`; for an instance that the file makes, its class.
     pub target: String,
-    /// The line where `__all__` names it; 0 for a base class.
-    pub line: usize,
+    /// Whether the target is the class, of which the file has the methods.
+    pub is_class: bool,
 }
 
 /// The rule of `check` about `__all__`.
 pub(super) const EXPORTS: &str = "exports";
+
+/// How what is wrong with a name in `__all__` begins.
+pub(super) fn names(name: &str) -> String {
+    format!("`__all__` names `{name}`")
+}
 
 impl ToolFile {
     /// Adds what the file offers of its helpers. Those `beyond` belong to another file.
@@ -36,8 +41,10 @@ impl ToolFile {
             if found.is_empty() {
                 continue;
             }
-            let is_answered = |rule: &str, line: usize| rule == NO_TOOLS || rule == EXPORTS && line == one.line;
-            self.warnings.retain(|warning| !is_answered(&warning.rule, warning.line));
+            let reported = format!("{}, ", names(&one.name));
+            let is_answered =
+                |it: &Warning| it.rule == NO_TOOLS || it.rule == EXPORTS && it.reason.what.starts_with(&reported);
+            self.warnings.retain(|warning| !is_answered(warning));
             let is_there = |one: &Function, all: &[Function]| {
                 all.iter().any(|it| it.symbol() == one.symbol() && it.own_name() == one.own_name())
             };
@@ -61,16 +68,16 @@ impl Exported {
             helper.functions.iter().find(is_it).cloned()
         };
         let has = |place: usize, name: &str| {
-            helper(place).is_some_and(|it| function(it, name).is_some() || defines_class(&it.path, name))
+            helper(place).is_some_and(|it| function(it, name).is_some() || defines(&it.path, name, self.is_class))
         };
         let Some((place, name)) = modules.find(&file.path, &self.target, &has) else { return Vec::new() };
         let Some(helper) = helper(place) else { return Vec::new() };
-        if let Some(function) = function(helper, &name) {
+        if let Some(function) = function(helper, &name).filter(|_| !self.is_class) {
             let joined = place_within(&file.path, &helper.path).map(|place| function.of_helper(&helper.path, &place));
             let named = joined.map(|joined| Function { wanted: None, name: self.name.clone(), ..joined });
             return named.into_iter().collect();
         }
-        let methods = methods_of(&helper.path, &name, &self.name).unwrap_or_default();
+        let methods = methods_of(&helper.path, &name, self.is_class, &self.name).unwrap_or_default();
         methods.into_iter().map(|one| Function { defined_in: Some((*helper.path).into()), ..one }).collect()
     }
 }

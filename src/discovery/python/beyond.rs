@@ -19,27 +19,27 @@ pub(in crate::discovery) fn calls_of(path: &Path) -> Option<Calls> {
     of_module(path, |module, parsed| Calls::of(module, parsed.suite()))
 }
 
-/// Whether a file defines a class of this name, or an instance of such a class.
-pub(in crate::discovery) fn defines_class(path: &Path, name: &str) -> bool {
-    of_module(path, |module, _| class_of(module, name).is_some()).unwrap_or_default()
+/// Whether a file defines a class of this name, or an instance of one of its classes.
+pub(in crate::discovery) fn defines(path: &Path, name: &str, is_class: bool) -> bool {
+    of_module(path, |module, _| class_of(module, name, is_class).is_some()).unwrap_or_default()
 }
 
-/// The public methods of a class of a file, or of an instance of it, as tools of what another file calls `holder`.
-pub(in crate::discovery) fn methods_of(path: &Path, name: &str, holder: &str) -> Option<Vec<Function>> {
+/// The public methods of a class of a file, or of an instance of one, as tools of what another file calls `holder`.
+pub(in crate::discovery) fn methods_of(path: &Path, name: &str, is_class: bool, holder: &str) -> Option<Vec<Function>> {
     of_module(path, |module, _| {
-        let served = methods_of_class(module, class_of(module, name)?, holder);
+        let served = methods_of_class(module, class_of(module, name, is_class)?, holder);
         Some(served.into_iter().filter_map(|one| describe(module, one)).collect())
     })?
 }
 
-fn class_of<'a>(module: &Module<'a>, name: &str) -> Option<&'a StmtClassDef> {
+fn class_of<'a>(module: &Module<'a>, name: &str, is_class: bool) -> Option<&'a StmtClassDef> {
     let made = |value: &Expr| match module.resolve(&value.as_call_expr()?.func) {
         Named::Class(class) => Some(class),
         _ => None,
     };
     match module.bindings.get(name)? {
-        Binding::Class(class) => Some(class),
-        Binding::Value(value) => made(value),
+        Binding::Class(class) if is_class => Some(class),
+        Binding::Value(value) if !is_class => made(value),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use super::roles::is_marked;
 use super::schema::Schema;
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
-use crate::discovery::exported::EXPORTS;
+use crate::discovery::exported::{EXPORTS, names as names_in_all};
 use crate::discovery::several::Waiting;
 use crate::discovery::{Exported, is_standard};
 use crate::pep723::is_identifier;
@@ -100,7 +100,8 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) ->
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
     let Methods { mut served, refused, inherited, exported } = methods(module, exported.as_deref());
-    let inherited = inherited.into_iter().map(|(name, target)| Exported { name: name.to_owned(), target, line: 0 });
+    let inherited =
+        inherited.into_iter().map(|(name, target)| Exported { name: name.to_owned(), target, is_class: true });
     module.servers.exported.extend(inherited);
     for given in given_methods(module) {
         if !served.iter().any(|one| one.symbol == given.symbol && one.offer.name == given.offer.name) {
@@ -222,18 +223,19 @@ fn listed<'a>(
         if is_function || is_beside_tools {
             continue;
         }
-        let mut what = format!("`__all__` names `{name}`, which is not a function of this file");
+        let mut what = format!("{}, which is not a function of this file", names_in_all(name));
         let mut fix = "define it or remove it";
         let target = match module.bindings.get(name) {
             Some(Binding::Import(full)) => Some(full.clone()),
             Some(Binding::Value(Expr::Call(made))) => module.outside_name(&made.func).inspect(|class| {
-                what = format!("`__all__` names `{name}`, whose class `{class}` is not found");
+                what = format!("{}, whose class `{class}` is not found", names_in_all(name));
                 fix = "define the class in this file or in one beside it, or write functions that use the instance";
             }),
             _ => None,
         };
         let target = target.filter(|full| !is_standard(full.split('.').next().unwrap_or_default()));
-        let exported = target.map(|target| Exported { name: (*name).to_owned(), target, line: *line });
+        let is_class = matches!(module.bindings.get(name), Some(Binding::Value(_)));
+        let exported = target.map(|target| Exported { name: (*name).to_owned(), target, is_class });
         module.servers.exported.extend(exported);
         module.warn(*line, EXPORTS, what, fix);
     }

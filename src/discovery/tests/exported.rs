@@ -42,6 +42,8 @@ fn a_function_of_a_neighbour_is_a_tool_where_it_is_named() {
 fn an_instance_has_the_methods_of_a_base_class_in_another_file() {
     let text = "from boxes import Base\nclass Mine(Base):\n    def own(self): ...\nmine = Mine()\n__all__ = ['mine']\n";
     assert_eq!(of(text), ["main.own mine.own", "main.health mine.health"]);
+    let webui = "'''\ntitle: T\n'''\nfrom boxes import Base\nclass Tools(Base):\n    def own(self): ...\n";
+    assert_eq!(of(webui), ["main.own Tools.own", "main.health Tools.health"]);
     let own = "from boxes import Base\nclass Mine(Base):\n    def health(self, deep: bool): ...\nmine = Mine()\n__all__ = ['mine']\n";
     assert_eq!(of(own), ["main.health mine.health"]);
 }
@@ -50,6 +52,11 @@ fn an_instance_has_the_methods_of_a_base_class_in_another_file() {
 fn what_is_not_found_is_reported() {
     let text = "import requests\nfrom boxes import Box\nsession = requests.Session()\n__all__ = ['session', 'Box', 'nothing']\n";
     let found = reported(&[("main.py", text), ("boxes.py", "Box = 1\n")]);
+    let beside = "from boxes import Box, lookup\n__all__ = ['lookup', 'Box', 'join']\nfrom os.path import join\n";
+    assert_eq!(of(beside), ["main.lookup beside:boxes.py:lookup"], "a class is exported for its name only");
+    let found_beside = reported(&[("main.py", beside), ("boxes.py", BOXES)]);
+    assert!(["`Box`", "`join`"].iter().all(|name| found_beside.iter().any(|it| it.contains(name))), "{found_beside:?}");
+    assert_eq!(found_beside.len(), 2);
     let words = [
         "main exports: `__all__` names `session`, whose class `requests.Session` is not found",
         "main exports: `__all__` names `Box`, which is not a function of this file",

@@ -222,7 +222,8 @@ fn kind_of<'a>(module: &Module<'a>, class: &'a StmtClassDef, has_functions: bool
     {
         return Some(Kind::Decorated);
     }
-    let is_named_so = class.name.as_str() == "Tools" && ancestry.outside.is_empty();
+    let is_whole = || ancestry.outside.is_empty() || is_of_open_webui(module, class);
+    let is_named_so = class.name.as_str() == "Tools" && is_whole();
     // In other files, a class of this name helps the functions. One that gives tools to a server has no tools itself.
     let gives_tools = module.offers.makers.iter().filter_map(|maker| maker.class).any(|it| std::ptr::eq(it, class));
     (is_named_so && !gives_tools && (!has_functions || is_of_open_webui(module, class))).then_some(Kind::Methods)
