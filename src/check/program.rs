@@ -64,7 +64,8 @@ fn command_line(subject: &Subject<'_>) -> Option<Finding> {
     let file = subject.file;
     let parses = file.imports.iter().any(|module| module == "argparse");
     let has_own_names = file.functions.iter().any(|function| function.symbol.is_some() || !function.role.is_tool());
-    if !parses || file.functions.is_empty() || has_own_names || names_its_tools(subject.parsed) {
+    let are_marked = file.servers.marks || file.servers.makes;
+    if !parses || file.functions.is_empty() || has_own_names || are_marked || names_its_tools(subject.parsed) {
         return None;
     }
     let guard =

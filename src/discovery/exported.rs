@@ -1,13 +1,15 @@
-//! What `__all__` names that another file defines: functions that are imported, and instances of imported classes. Classes of the
-//! file have the methods of base classes in other files.
+//! Tools that `__all__` exports from other files: functions, and methods of instances. Classes of the file have the methods of base
+//! classes in other files.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::modules::Modules;
-use super::python::{defines, methods_of};
+use super::python::{Classes, classes_of, methods_of, read_file};
 use super::several::{NO_TOOLS, place_within};
 use super::{Function, ToolFile, Warning};
 
@@ -18,8 +20,8 @@ pub struct Exported {
     pub name: String,
     /// What it is, dotted: `tools.notes.search`; for an instance that the file makes, its class.
     pub target: String,
-    /// Whether the target is the class, of which the file has the methods.
-    pub is_class: bool,
+    /// Whether the target is a class, of which the file makes or extends an instance.
+    pub target_is_class: bool,
 }
 
 /// The rule of `check` about `__all__`.
@@ -30,54 +32,82 @@ pub(super) fn names(name: &str) -> String {
     format!("`__all__` names `{name}`")
 }
 
+/// A file that may define what is exported.
+struct Neighbour<'h> {
+    file: Cow<'h, ToolFile>,
+    /// Read when they are asked for: few files export anything of others.
+    classes: OnceCell<Classes>,
+}
+
 impl ToolFile {
     /// Adds what the file offers of its helpers. Those `beyond` belong to another file.
     pub(super) fn take_exported(&mut self, helpers: &HashMap<PathBuf, Self>, beyond: &HashSet<&Path>) {
+        if self.servers.exported.is_empty() {
+            return;
+        }
         let exported = std::mem::take(&mut self.servers.exported);
+        // One that is a tool file itself is not among the helpers.
+        let file = |path: &PathBuf| helpers.get(path).map_or_else(|| Cow::Owned(read_file(path)), Cow::Borrowed);
         let own = self.helpers.iter().filter(|path| !beyond.contains(path.as_path()));
-        let own: Vec<&Self> = own.filter_map(|path| helpers.get(path)).collect();
+        let own: Vec<Neighbour<'_>> =
+            own.map(|path| Neighbour { file: file(path), classes: OnceCell::new() }).collect();
+        let path = self.path.clone();
+        let imports = self.imports.clone();
+        let all = std::iter::once((&*path, imports.as_slice()));
+        let modules = Modules::of(all.chain(own.iter().map(|one| (&*one.file.path, one.file.imports.as_slice()))));
         for one in &exported {
-            let found = one.of(self, &own);
-            if found.is_empty() {
-                continue;
-            }
-            let reported = format!("{}, ", names(&one.name));
-            let is_answered =
-                |it: &Warning| it.rule == NO_TOOLS || it.rule == EXPORTS && it.reason.what.starts_with(&reported);
-            self.warnings.retain(|warning| !is_answered(warning));
-            let is_there = |one: &Function, all: &[Function]| {
-                all.iter().any(|it| it.symbol() == one.symbol() && it.own_name() == one.own_name())
-            };
-            let new = found.into_iter().filter(|function| !is_there(function, &self.functions));
-            self.functions.extend(new.collect::<Vec<_>>());
+            self.take_one(one, &own, &modules);
         }
         self.servers.exported = exported;
     }
+
+    fn take_one(&mut self, one: &Exported, neighbours: &[Neighbour<'_>], modules: &Modules<'_>) {
+        let has = |place: usize, name: &str| {
+            place.checked_sub(1).is_some_and(|place| neighbours[place].has(name, one.target_is_class))
+        };
+        let Some((place, name)) = modules.find(&self.path, &one.target, &has) else { return };
+        let Some(neighbour) = place.checked_sub(1).map(|place| &neighbours[place]) else { return };
+        let helper = &*neighbour.file;
+        let found = match neighbour.function(&name).filter(|_| !one.target_is_class) {
+            None => methods_of(&helper.path, &name, one.target_is_class, &one.name).unwrap_or_default(),
+            Some(function) => {
+                let Some(place) = place_within(&self.path, &helper.path) else {
+                    return self.warn_of_place(&helper.path);
+                };
+                self.add_open_names(helper, Some(&place));
+                let joined = function.of_helper(&helper.path, &place);
+                vec![Function { wanted: None, name: one.name.clone(), ..joined }]
+            }
+        };
+        let reported = format!("{}, ", names(&one.name));
+        let is_answered =
+            |it: &Warning| it.rule == NO_TOOLS || it.rule == EXPORTS && it.reason.what.starts_with(&reported);
+        self.warnings.retain(|warning| !is_answered(warning));
+        for function in found {
+            // The file's own method is there in place of that of its base.
+            let is_there = |it: &Function| {
+                it.symbol() == function.symbol() && (one.target_is_class || it.own_name() == function.own_name())
+            };
+            if !self.functions.iter().any(is_there) {
+                let defined_in = Some((*helper.path).into());
+                self.functions.push(Function { defined_in, ..function });
+            }
+        }
+    }
 }
 
-impl Exported {
-    /// The tools that it is, of a file with these helpers.
-    fn of(&self, file: &ToolFile, helpers: &[&ToolFile]) -> Vec<Function> {
-        let files: Vec<(&Path, &[String])> = std::iter::once((&*file.path, file.imports.as_slice()))
-            .chain(helpers.iter().map(|helper| (&*helper.path, helper.imports.as_slice())))
-            .collect();
-        let modules = Modules::of(files.into_iter());
-        let helper = |place: usize| place.checked_sub(1).map(|place| helpers[place]);
-        let function = |helper: &ToolFile, name: &str| {
-            let is_it = |it: &&Function| it.symbol() == name && it.role.is_tool();
-            helper.functions.iter().find(is_it).cloned()
-        };
-        let has = |place: usize, name: &str| {
-            helper(place).is_some_and(|it| function(it, name).is_some() || defines(&it.path, name, self.is_class))
-        };
-        let Some((place, name)) = modules.find(&file.path, &self.target, &has) else { return Vec::new() };
-        let Some(helper) = helper(place) else { return Vec::new() };
-        if let Some(function) = function(helper, &name).filter(|_| !self.is_class) {
-            let joined = place_within(&file.path, &helper.path).map(|place| function.of_helper(&helper.path, &place));
-            let named = joined.map(|joined| Function { wanted: None, name: self.name.clone(), ..joined });
-            return named.into_iter().collect();
+impl Neighbour<'_> {
+    fn function(&self, name: &str) -> Option<&Function> {
+        self.file.functions.iter().find(|it| it.symbol() == name && it.role.is_tool())
+    }
+
+    /// Whether it defines the class, or else a function or an instance of one of its classes.
+    fn has(&self, name: &str, class: bool) -> bool {
+        let classes = || self.classes.get_or_init(|| classes_of(&self.file.path));
+        if class {
+            classes().names.contains(name)
+        } else {
+            self.function(name).is_some() || classes().instances.contains(name)
         }
-        let methods = methods_of(&helper.path, &name, self.is_class, &self.name).unwrap_or_default();
-        methods.into_iter().map(|one| Function { defined_in: Some((*helper.path).into()), ..one }).collect()
     }
 }

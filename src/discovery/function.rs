@@ -19,7 +19,7 @@ pub struct Function {
     /// Its name for callers, where the operator sets another.
     #[serde(skip)]
     pub served_as: Option<String>,
-    /// The name that its file gives it, where another tool of the file has that: callers do not see `name` then.
+    /// The name that its file gives it, where another tool of the file has that one. `name` is then for the configuration only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
     /// The first paragraph of its docstring, on one line.

@@ -111,6 +111,7 @@ impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
             file.join(&self.serving, &beyond, &mut calls);
             if file.servers.runs && self.of_file(&file.path).iter().any(|helper| making.contains(helper)) {
                 file.run_a_server();
+                file.tell_tools_apart();
             }
             if file.helpers.iter().any(|helper| offering.contains(helper) || hosts.contains_key(helper)) {
                 file.warnings.retain(|warning| warning.rule != NO_TOOLS); // it runs or uses that one

@@ -1,9 +1,9 @@
-//! Tools of one file that have the same name: the first one has it. The others are told apart by names of their own, by which the
+//! Tools of one file that have the same name: one of them has it. The others are told apart by names of their own, by which the
 //! operator gives them further ones.
 
 use std::collections::HashSet;
 
-use super::several::place_within;
+use super::several::{MADE, place_within};
 use super::{Function, ToolFile};
 use crate::pep723::nearest_identifier;
 
@@ -19,10 +19,16 @@ impl ToolFile {
     }
 }
 
-/// Gives each of these tools a name that no other one has.
-pub(super) fn tell_apart(functions: &mut [Function], place: impl Fn(&Function) -> Option<String>) {
+/// Gives each of these tools a name that no other one has. Of those that one function makes in one of its branches or the other, the
+/// first stands for both.
+pub(super) fn tell_apart(functions: &mut Vec<Function>, place: impl Fn(&Function) -> Option<String>) {
+    let mut alternatives = HashSet::new();
+    functions.retain(|function| match function.without_line() {
+        Some(made) => alternatives.insert((made, function.own_name().to_owned())),
+        None => true,
+    });
     let mut taken = HashSet::new();
-    // One that has a name already keeps it.
+    // A tool that has its name already keeps it.
     for is_second in [false, true] {
         for function in functions.iter_mut().filter(|it| it.role.is_tool() && it.wanted.is_some() == is_second) {
             if taken.insert(function.own_name().to_owned()) {
@@ -35,9 +41,13 @@ pub(super) fn tell_apart(functions: &mut [Function], place: impl Fn(&Function) -
             }
         }
     }
+    taken.extend(functions.iter().filter(|it| it.wanted.is_none()).map(|it| it.name.clone()));
     for function in functions.iter_mut().filter(|it| it.wanted.is_some()) {
-        function.name = function.other_names(place(function)).find(|name| !taken.contains(name)).unwrap_or_default();
-        taken.insert(function.name.clone());
+        let mut names = function.other_names(place(function));
+        if let Some(name) = names.find(|name| !taken.contains(name)) {
+            taken.insert(name.clone());
+            function.name = name;
+        }
     }
 }
 
@@ -47,7 +57,14 @@ impl Function {
         self.wanted.as_deref().unwrap_or(&self.name)
     }
 
-    /// Names that tell it from a tool of its name: its function's, its file's and its function's, and those with a number.
+    /// What makes it and its function, without the line: `made:register::search`.
+    fn without_line(&self) -> Option<String> {
+        let (way, made) = self.symbol().split_once(MADE)?;
+        let (maker, rest) = made.split_once(':')?;
+        Some(format!("{way}{MADE}{maker}::{}", rest.split_once(':')?.1))
+    }
+
+    /// Candidates for another name, in this order: the function's, `file_function`, and the function's with a number.
     fn other_names(&self, place: Option<String>) -> impl Iterator<Item = String> + use<> {
         let symbol = self.symbol_in_file();
         let of_code = nearest_identifier(symbol.rsplit(':').next().unwrap_or(&symbol));

@@ -262,7 +262,7 @@ impl ToolFile {
         self.warnings.push(Warning { line: 0, rule: INNER_TOOLS.into(), reason: Diagnosis::new(what, fix) });
     }
 
-    /// Takes single functions of helpers. Of two of one name, the first is served.
+    /// Takes single functions of helpers.
     fn take_functions(&mut self, given: &[(&ToolFile, Function)], taken: &mut HashSet<(String, bool)>) {
         let mut opened: HashSet<&Path> = HashSet::new();
         for (helper, function) in given {
@@ -282,7 +282,7 @@ impl ToolFile {
     }
 
     pub(super) fn has(&self, function: &Function) -> bool {
-        self.functions.iter().any(|it| it.symbol() == function.symbol())
+        self.functions.iter().any(|it| it.symbol() == function.symbol() && it.own_name() == function.own_name())
     }
 
     /// Takes the functions of a helper. Those of a server that is mounted with a prefix have other names.

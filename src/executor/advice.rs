@@ -40,14 +40,14 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
                 format!("Compute less in one call, or raise its `max_cpu` {}", where_to_set(&limit.origin))
             })
         }
+        (Code::StartupFailed | Code::ToolCrashed, None) if may_be_the_launchers(fault, entry) => {
+            Some(format!("Its launcher may be the reason ({})", entry.settings.launcher.origin))
+        }
         (Code::ToolCrashed, None) if let Some(option) = asked_option(fault, entry) => Some(format!(
             "If its program takes its arguments as the value of `{option}`, write `input_option = \"{option}\"` under \
                  [tool.{}] in hostler.toml",
             entry.file.pack
         )),
-        (Code::StartupFailed | Code::ToolCrashed, None) if may_be_the_launchers(fault, entry) => {
-            Some(format!("Its launcher may be the reason ({})", entry.settings.launcher.origin))
-        }
         (_, None) if let Some(name) = said_to_miss(fault, entry) => Some(missing_variable(&name, entry)),
         (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
         _ => None,
@@ -82,6 +82,10 @@ const INPUT_OPTIONS: [&str; 7] = ["--execute", "--input", "--json", "--args", "-
 fn asked_option(fault: &Fault, entry: &FileEntry) -> Option<&'static str> {
     let is_given_input = entry.file.kind == Kind::Executable && entry.settings.input_option.is_none();
     let words = fault.details.stderr.as_deref().filter(|_| is_given_input)?;
+    let shows_usage = |line: &str| line.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("usage:"));
+    if fault.details.exit_code != Some(2) && !words.lines().any(shows_usage) {
+        return None;
+    }
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut named = words.split(|c: char| !is_word(c));
     named.find_map(|word| INPUT_OPTIONS.into_iter().find(|option| *option == word))

@@ -175,7 +175,7 @@ impl Handshake {
             )
         } else if self.support.lease.is_some() {
             format!(
-                "it was not ready within {limit}{place}. Put what does not return under `if __name__ == \"__main__\":`, do less \
+                "it was not ready within {limit}{place}. Move calls that do not return under `if __name__ == \"__main__\":`, do less \
                  during import, or raise its `startup_timeout` {setting}"
             )
         } else {

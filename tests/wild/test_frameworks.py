@@ -103,8 +103,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
     async def test_functions_make_the_tools(self):
         for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==2.14.7", "fastmcp==4.2.3"):
             with self.subTest(needs):
-                await self.served("made_tools", needs, names=("order", "in_stock", "times", "note", "upper"),
-                                  upper=({"text": "a"}, "A"), times=({"a": 3}, 6), in_stock=({}, 3),
+                await self.served("made_tools", needs, names=("order", "in_stock", "times", "note", "upper", "profile"),
+                                  profile=({"name": "Al"}, {"name": "Al", "age": 3}), upper=({"text": "a"}, "A"), times=({"a": 3}, 6), in_stock=({}, 3),
                                   order=({"item": "tea", "day": "2026-01-02"}, 1), note=({"text": "b"}, ["first", "b"]))
 
     async def test_a_folder_says_what_its_files_need(self):
@@ -214,7 +214,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("agno==2.9.0", "agno==3.1.10"):
             with self.subTest(needs):
                 await self.served(
-                    "agno_tools", needs, names=("top_stories", "remember", "count", "divide", "round_up"), count=({}, 1), round_up=({"a": 1.2}, 2),
+                    "agno_tools", needs, names=("top_stories", "remember", "count", "divide", "round_up", "who"), count=({}, 1), round_up=({"a": 1.2}, 2),
+                    who=({"greeting": "hi"}, "hi None True"),
                     top_stories=({}, [0, 1]), remember=({"item": "a"}, ["a"]), divide=({"a": 2, "b": 3}, 0.67))
                 async with self.connected() as session:
                     self.assertEqual([await session.value("agno_tools_count") for _ in range(2)], [1, 2], "the session keeps it")
@@ -234,7 +235,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_strands(self):
         await self.served(
-            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop"), keep=({"text": "a"}, "kept a"),
+            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop", "alone"), alone=({"word": "a"}, "a True"), keep=({"text": "a"}, "kept a"),
             letters=({"word": "strawberry", "letter": "r"}, 3), whoami=({"greeting": "hi"}, "hi True"),
             query=({"sql": "select"}, {"dsn": "memory", "sql": "select"}))
         async with self.connected() as session:
@@ -250,8 +251,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                           times=({"a": 2, "b": 4}, 8), add=({"text": "a"}, 1), read=({}, ["a"]))
 
     async def test_pydantic_ai(self):
-        await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player"),
-                          roll=({"sides": 1}, 1), player=({"greeting": "hi"}, "hi ada"))
+        await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player", "said"),
+                          said=({}, 7), roll=({"sides": 1}, 1), player=({"greeting": "hi"}, "hi ada"))
 
     async def test_click(self):
         await self.served(

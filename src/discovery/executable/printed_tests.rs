@@ -127,6 +127,7 @@ fn unusable_output_is_reported() {
         (r#"{"parameters": {"a": 3}}"#, "`a`"),
         (r#"{"parameters": {"a": {"required": "yes"}}}"#, "`required` of `a`: expected a boolean"),
         (r#"{"error": "unknown option --schema"}"#, "describes no tool, but has `error`"),
+        (r#"{"foo": 1, "bar": [2]}"#, "describes no tool, but has `foo`, `bar`"),
         (r#"{"protocol": "v2"}"#, "unknown `protocol` \"v2\""),
         (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
     ] {

@@ -28,9 +28,25 @@ const PARAMETERS: [&str; 7] = ["parameters", "params", "arguments", "args", "inp
 
 /// What else a tool may declare.
 const OTHERS: [&str; 6] = ["annotations", "examples", "icon", "icons", "author", "metadata"];
-/// What says that something is a tool, and what a program prints that does not know the option.
+/// What says that something is a tool.
 const DESCRIBING: [&str; 4] = ["name", "title", "description", "summary"];
-const REFUSING: [&str; 4] = ["error", "errors", "message", "usage"];
+/// What it may declare for hostler.
+const DECLARED: [&str; 14] = [
+    "allowed_modes",
+    "category",
+    "effects",
+    "input_option",
+    "output",
+    "protocol",
+    "rate_limit_per_hour",
+    "requires_approval",
+    "requires_sandbox",
+    "risk_level",
+    "secrets",
+    "tags",
+    "timeout",
+    "version",
+];
 /// The schema of the results.
 const RESULTS: [&str; 3] = ["output_schema", "outputSchema", "returns"];
 
@@ -66,8 +82,8 @@ pub(super) fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
     let strange = strange.filter(|(key, _)| !RESULTS.contains(&key.as_str()));
     let strange: Vec<String> = strange.take(5).map(|(key, _)| format!("`{}`", shortened(key.clone()))).collect();
     if strange.is_empty() {
-        let has_one_of = |keys: &[&str]| keys.iter().any(|key| tool.contains_key(*key));
-        if has_one_of(&DESCRIBING) || !has_one_of(&REFUSING) {
+        let mut of_tool = DESCRIBING.iter().chain(&OTHERS).chain(&DECLARED).chain(&RESULTS);
+        if tool.is_empty() || of_tool.any(|key| tool.contains_key(*key)) {
             return Ok(of_any_arguments());
         }
         let keys: Vec<String> = tool.keys().take(5).map(|key| format!("`{}`", shortened(key.clone()))).collect();

@@ -1,5 +1,6 @@
 //! What is read of a file beyond its own tools, for other files that use it.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -19,12 +20,26 @@ pub(in crate::discovery) fn calls_of(path: &Path) -> Option<Calls> {
     of_module(path, |module, parsed| Calls::of(module, parsed.suite()))
 }
 
-/// Whether a file defines a class of this name, or an instance of one of its classes.
-pub(in crate::discovery) fn defines(path: &Path, name: &str, is_class: bool) -> bool {
-    of_module(path, |module, _| class_of(module, name, is_class).is_some()).unwrap_or_default()
+/// The classes of a file, and the instances of these that it makes, by name.
+#[derive(Default)]
+pub(in crate::discovery) struct Classes {
+    pub names: HashSet<String>,
+    pub instances: HashSet<String>,
 }
 
-/// The public methods of a class of a file, or of an instance of one, as tools of what another file calls `holder`.
+/// Empty if the file cannot be read.
+pub(in crate::discovery) fn classes_of(path: &Path) -> Classes {
+    of_module(path, |module, _| {
+        let those = |is_class: bool| {
+            let names = module.bindings.keys().filter(|name| class_of(module, name, is_class).is_some());
+            names.map(|name| (*name).to_owned()).collect()
+        };
+        Classes { names: those(true), instances: those(false) }
+    })
+    .unwrap_or_default()
+}
+
+/// The tools of a class of a file, or of an instance of one, that another file calls `holder`.
 pub(in crate::discovery) fn methods_of(path: &Path, name: &str, is_class: bool, holder: &str) -> Option<Vec<Function>> {
     of_module(path, |module, _| {
         let served = methods_of_class(module, class_of(module, name, is_class)?, holder);

@@ -213,8 +213,12 @@ fn field_info<'a>(
     if ancestry.kind == ClassKind::TypedDict {
         return FieldInfo { is_required: must_be_there(module, class, annotation), ..FieldInfo::default() };
     }
-    let may_be_noted = ancestry.is_pydantic || ancestry.kind == ClassKind::Dataclass;
-    let noted = if may_be_noted { noted_field(module, annotation) } else { None };
+    let noted = match ancestry.kind {
+        _ if ancestry.is_pydantic => noted_field(module, annotation),
+        // Python itself makes these: whether they have a default, it decides.
+        ClassKind::Dataclass => noted_field(module, annotation).map(FieldInfo::name_only),
+        _ => None,
+    };
     let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
     let made =
         value.as_call_expr().filter(|call| module.outside_name(&call.func).is_some_and(|name| is_class_field(&name)));
@@ -290,6 +294,12 @@ impl FieldInfo {
     /// For a field without a default.
     pub(super) fn required() -> Self {
         Self { is_required: true, ..Self::default() }
+    }
+
+    /// What it says about the name, of a field without a default.
+    fn name_only(self) -> Self {
+        let Self { alias, choice, is_renamed, .. } = self;
+        Self { alias, choice, is_renamed, ..Self::required() }
     }
 
     /// Reads `field(…)` and `Field(…)`.

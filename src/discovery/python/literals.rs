@@ -1,5 +1,7 @@
 //! Literal values, and the arguments of calls by name.
 
+use std::cell::Cell;
+
 use ruff_python_ast::{Expr, ExprCall, Number, Operator, UnaryOp};
 use serde_json::{Map, Value};
 
@@ -13,18 +15,20 @@ pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
 }
 
 const DEEPEST_LITERAL: usize = 32;
-/// Longer texts are not put together.
+/// Longer strings are not put together.
 const LONGEST_COMPUTED: usize = 1_000;
+/// More constants and operations are not followed for one value.
+const MOST_COMPUTED: usize = 1_000;
 
 /// The value of a literal or of a member of an enumeration; `None` when it is computed.
 pub(super) fn literal(expression: &Expr, module: &Module<'_>) -> Option<Value> {
-    literal_within(expression, module, DEEPEST_LITERAL)
+    literal_within(expression, module, DEEPEST_LITERAL, &Cell::new(MOST_COMPUTED))
 }
 
-fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
+fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize, left: &Cell<usize>) -> Option<Value> {
     let depth = depth.checked_sub(1)?;
     let all = |items: &[Expr]| -> Option<Vec<Value>> {
-        items.iter().map(|item| literal_within(item, module, depth)).collect()
+        items.iter().map(|item| literal_within(item, module, depth, left)).collect()
     };
     match expression {
         Expr::NoneLiteral(_) => Some(Value::Null),
@@ -33,9 +37,9 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
         Expr::NumberLiteral(literal) => number(&literal.value),
         Expr::UnaryOp(operation) => negative(operation.op, &operation.operand),
         Expr::BinOp(operation) => {
-            let (left, right) = (&operation.left, &operation.right);
-            let (left, right) = (literal_within(left, module, depth)?, literal_within(right, module, depth)?);
-            computed(&left, operation.op, &right)
+            left.set(left.get().checked_sub(1)?);
+            let side = |side: &Expr| literal_within(side, module, depth, left);
+            computed(&side(&operation.left)?, operation.op, &side(&operation.right)?)
         }
         Expr::Set(set) => all(&set.elts).map(Value::Array),
         Expr::Call(call) => empty(call, module),
@@ -45,21 +49,22 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
             let mut object = Map::new();
             for item in &dict.items {
                 let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();
-                object.insert(key.to_owned(), literal_within(&item.value, module, depth)?);
+                object.insert(key.to_owned(), literal_within(&item.value, module, depth, left)?);
             }
             Some(Value::Object(object))
         }
-        Expr::Attribute(_) => module.enum_member(expression).or_else(|| constant(expression, module, depth)),
-        Expr::Name(_) => constant(expression, module, depth),
+        Expr::Attribute(_) => module.enum_member(expression).or_else(|| constant(expression, module, depth, left)),
+        Expr::Name(_) => constant(expression, module, depth, left),
         _ => None,
     }
 }
 
 /// The value of a constant of the file or of a neighbour. A list may change at run time, a tuple not.
-fn constant(name: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
+fn constant(name: &Expr, module: &Module<'_>, depth: usize, left: &Cell<usize>) -> Option<Value> {
+    left.set(left.get().checked_sub(1)?);
     let Named::Value { value, is_alias: false, .. } = module.resolve(name) else { return None };
     let is_fixed = |value: &Value| !value.is_array() && !value.is_object();
-    let found = literal_within(value, module, depth)?;
+    let found = literal_within(value, module, depth, left)?;
     let is_tuple = || value.is_tuple_expr() && found.as_array().is_some_and(|items| items.iter().all(is_fixed));
     (is_fixed(&found) || is_tuple()).then_some(found)
 }
@@ -88,6 +93,10 @@ fn computed(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
             _ => None,
         };
         return whole.map(Value::from);
+    }
+    // Integers of more than 64 bits would lose digits.
+    if !left.is_f64() && !right.is_f64() {
+        return None;
     }
     let (left, right) = (left.as_f64()?, right.as_f64()?);
     let found = match operator {

@@ -31,7 +31,7 @@ mod scopes;
 mod syntax;
 mod types;
 
-pub(in crate::discovery) use beyond::{calls_of, defines, methods_of};
+pub(in crate::discovery) use beyond::{Classes, calls_of, classes_of, methods_of};
 pub use frameworks::{Called, Calls, PROGRAM};
 pub use live::{Live, OpenNames};
 pub use scopes::{Known, NeighbourScopes, Scopes};

@@ -6,10 +6,11 @@ use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 
 use super::entries::Entries;
 use super::frameworks::{
-    Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in, arguments_of,
-    given_methods, groups_of, methods,
+    Agent, Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in,
+    arguments_of, given_methods, groups_of, methods, takes_from_agno,
 };
 use super::module::{Binding, Module, name_of};
+use super::names::join;
 use super::roles::is_marked;
 use super::schema::Schema;
 use super::syntax::Lines;
@@ -100,8 +101,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) ->
     let exported = module.exports.names.as_ref();
     let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
     let Methods { mut served, refused, inherited, exported } = methods(module, exported.as_deref());
-    let inherited =
-        inherited.into_iter().map(|(name, target)| Exported { name: name.to_owned(), target, is_class: true });
+    let inherited = inherited.into_iter().map(|(name, target)| Exported { name, target, target_is_class: true });
     module.servers.exported.extend(inherited);
     for given in given_methods(module) {
         if !served.iter().any(|one| one.symbol == given.symbol && one.offer.name == given.offer.name) {
@@ -163,9 +163,11 @@ fn a_function<'a>(
     let symbol = symbol.or_else(|| is_request.then(|| format!("{TOOL_SPEC}{}", function.name)));
     let is_run = offer.command == Some(CommandKind::Run);
     let symbol = symbol.or_else(|| is_run.then(|| format!("typer.run:{}", function.name)));
+    let is_of_agno = offer.agent == Some(Agent::Agno) && takes_from_agno(function);
+    let symbol = symbol.or_else(|| is_of_agno.then(|| format!("agno:{}", function.name)));
     let is_of_typer = offer.command == Some(CommandKind::Typer);
     let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
-    Served { function, symbol, offer, is_bound: false, is_of_agno: false, arguments, groups }
+    Served { function, symbol, offer, is_bound: false, is_of_agno, arguments, groups }
 }
 
 fn top_level<'a>(
@@ -225,18 +227,30 @@ fn listed<'a>(
         }
         let mut what = format!("{}, which is not a function of this file", names_in_all(name));
         let mut fix = "define it or remove it";
-        let target = match module.bindings.get(name) {
-            Some(Binding::Import(full)) => Some(full.clone()),
-            Some(Binding::Value(Expr::Call(made))) => module.outside_name(&made.func).inspect(|class| {
-                what = format!("{}, whose class `{class}` is not found", names_in_all(name));
-                fix = "define the class in this file or in one beside it, or write functions that use the instance";
-            }),
-            _ => None,
+        let (targets, target_is_class): (Vec<String>, bool) = match module.bindings.get(name) {
+            Some(Binding::Import(full)) => (vec![full.clone()], false),
+            // `search = notes.search`
+            Some(Binding::Value(value @ Expr::Attribute(_))) => {
+                (module.outside_name(value).into_iter().collect(), false)
+            }
+            Some(Binding::Value(Expr::Call(made))) => {
+                let class = module.outside_name(&made.func).inspect(|class| {
+                    what = format!("{}, whose class `{class}` is of another package", names_in_all(name));
+                    fix = "write functions that use the instance: which methods it has is not read";
+                });
+                (class.into_iter().collect(), true)
+            }
+            None => (module.star_imports.iter().map(|star| join(star, name)).collect(), false),
+            Some(Binding::Class(_)) => {
+                fix = "name an instance of the class, `tools = Tools()`, to serve its methods, or remove it";
+                (Vec::new(), false)
+            }
+            Some(_) => (Vec::new(), false),
         };
-        let target = target.filter(|full| !is_standard(full.split('.').next().unwrap_or_default()));
-        let is_class = matches!(module.bindings.get(name), Some(Binding::Value(_)));
-        let exported = target.map(|target| Exported { name: (*name).to_owned(), target, is_class });
-        module.servers.exported.extend(exported);
+        let may_be_beside = |full: &String| !is_standard(full.split('.').next().unwrap_or_default());
+        let name = (*name).to_owned();
+        let exported = targets.into_iter().filter(may_be_beside);
+        module.servers.exported.extend(exported.map(|target| Exported { name: name.clone(), target, target_is_class }));
         module.warn(*line, EXPORTS, what, fix);
     }
     let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);

@@ -58,9 +58,28 @@ fn what_is_not_found_is_reported() {
     assert!(["`Box`", "`join`"].iter().all(|name| found_beside.iter().any(|it| it.contains(name))), "{found_beside:?}");
     assert_eq!(found_beside.len(), 2);
     let words = [
-        "main exports: `__all__` names `session`, whose class `requests.Session` is not found",
+        "main exports: `__all__` names `session`, whose class `requests.Session` is of another package",
         "main exports: `__all__` names `Box`, which is not a function of this file",
         "main exports: `__all__` names `nothing`, which is not a function of this file",
     ];
     assert!(words.iter().all(|one| found.iter().any(|it| it == one)), "{found:?}");
+}
+
+#[test]
+fn a_class_of_a_neighbour_offers_what_it_says() {
+    let marked = "from strands import tool\nclass Db:\n    @tool(name='q')\n    def query(self, sql: str): ...\n    def close(self): ...\n";
+    let main = "from db import Db\ndb = Db()\n__all__ = ['db']\n";
+    assert_eq!(served(&[("main.py", main), ("db.py", marked)]), ["db.q Db.query", "main.q db.query"]);
+    let of_header = format!("# /// script\n# dependencies = []\n# ///\n{BOXES}");
+    let beside = "from boxes import Box, lookup\nbox = Box('x')\n__all__ = ['box', 'lookup']\n";
+    let found = served(&[("main.py", beside), ("boxes.py", &of_header)]);
+    let of_main: Vec<&str> = found.iter().map(String::as_str).filter(|one| one.starts_with("main.")).collect();
+    assert_eq!(of_main, ["main.health box.health", "main.search box.search", "main.lookup beside:boxes.py:lookup"]);
+}
+
+#[test]
+fn names_by_a_star_or_an_assignment_are_found() {
+    assert_eq!(of("from boxes import *\n__all__ = ['lookup']\n"), ["main.lookup beside:boxes.py:lookup"]);
+    let assigned = "import boxes\nfind = boxes.lookup\ndef own(): ...\n__all__ = ['find', 'own']\n";
+    assert_eq!(of(assigned), ["main.own own", "main.find beside:boxes.py:lookup"]);
 }

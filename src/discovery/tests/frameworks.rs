@@ -245,6 +245,12 @@ fn methods_are_tools() {
     assert_eq!(served(toolkit), ["a=K.a", "c=K.c"]);
     let renamed = toolkit.replace("super().__init__(tools=tools)", "self.register(self.b, name='find-it')");
     assert_eq!(served(&renamed), ["a=K.a", "find_it=K.b", "c=K.c"]);
+    let derived = format!(
+        "{toolkit}    async def d(self): ...\nclass Derived(K):\n    def __init__(self):\n        \
+         super().__init__(async_tools=[(self.d, 'a'), (self.e, 'other')])\n        self.register(function=self.b, name='more')\n    \
+         async def e(self): ...\n"
+    );
+    assert_eq!(served(&derived), ["a=Derived.a", "more=Derived.b", "c=Derived.c", "other=Derived.e"]);
     let decorated = "from strands import tool\nclass Db:\n    @tool(name='q')\n    def query(self, sql: str): ...\n    def close(self): ...\n";
     assert_eq!(served(decorated), ["q=Db.query"]);
     let inherited =
@@ -286,7 +292,7 @@ fn a_class_that_cannot_be_made_is_told_and_hides_nothing() {
     assert_eq!(made.functions[0].symbol(), "tools.a");
     for unnamed in ["Tools(mcp)", "start([Tools], tools=Tools(mcp))"] {
         let made = file(&format!("from server import mcp, start\n{needs}{unnamed}\n"));
-        assert_eq!(made.functions[0].symbol(), "Tools.a", "{unnamed}");
+        assert_eq!(made.functions[0].symbol(), "held:Tools.a", "{unnamed}");
     }
     let both =
         file("class Tools:\n    def a(self): ...\n    def b(self): ...\n__all__ = ['Tools', 'a']\ndef a(): ...\n");

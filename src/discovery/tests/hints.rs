@@ -153,7 +153,7 @@ fn literal_defaults_are_shown_and_computed_ones_are_not() {
     let computed = properties(
         "",
         "a=2 * 30 + 1, b=1 << 20, c=7 // 2, d=1 / 4, e='a' + 'b', f=2 ** 10 - 1, g=-7 // 2, h=1 / 0, i=2 ** 99, j='a' * 3, \
-         k=1.5 * 2, l={1, 2}, m=dict(), n=frozenset(), o=list([1]), p=1 << 63, q=1 << -1, r='a' % 1",
+         k=1.5 * 2, l={1, 2}, m=dict(), n=frozenset(), o=list([1]), p=1 << 63, q=1 << -1, r='a' % 1, s=18446744073709551615 - 1",
     );
     let shown: serde_json::Map<_, _> =
         computed.iter().filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone()))).collect();

@@ -1,6 +1,9 @@
 //! Functions beside the tools of a framework's file that are not tools.
 
+use serde_json::json;
+
 use super::{file, names};
+use crate::discovery::Function;
 
 #[test]
 fn what_frameworks_call_at_their_own_moments_is_no_tool() {
@@ -247,6 +250,9 @@ fn functions_that_an_agent_is_given_are_its_tools() {
         "from google.adk import agents\nroot = agents.LlmAgent(tools=[f, AgentTool(agent=other)])\n",
         "from agno.agent import Agent\nAgent(tools=[Other(), f], tool_hooks=[helper]).print_response('hi')\n",
         "from langgraph.prebuilt import create_react_agent\ndef make():\n    return create_react_agent(model, tools=[f])\n",
+        "from langgraph.prebuilt import create_react_agent\nTOOLS = [f]\ndef make():\n    return create_react_agent(model, TOOLS)\n",
+        "from langgraph.prebuilt import ToolNode\ntools = [f]\nnode = ToolNode(tools)\n",
+        "from langchain_openai import ChatOpenAI\nimport langchain\nmodel = ChatOpenAI().bind_tools([f])\n",
     ] {
         let found = file(&format!("def f(a: int): ...\ndef helper(): ...\n{text}"));
         assert_eq!(names(&found), ["f"], "{text}");
@@ -255,6 +261,7 @@ fn functions_that_an_agent_is_given_are_its_tools() {
     for text in [
         "from google.adk.agents import Agent\nfrom google.adk.tools import search\nAgent(tools=[search])\n",
         "class Agent: ...\nAgent(tools=[f])\n",
+        "from google.adk.agents import Agent\nTOOLS = [f]\nTOOLS.append(helper)\nAgent(tools=TOOLS)\n",
         "import agno\nfrom own import Runner\nRunner(tools=[f])\n",
     ] {
         assert_eq!(names(&file(&format!("def f(a: int): ...\ndef helper(): ...\n{text}"))), ["f", "helper"], "{text}");
@@ -289,4 +296,18 @@ fn tools_that_are_made_of_something_else_than_a_function_are_named() {
         let (served, count) = found(made);
         assert_eq!((served.as_str(), count), expected, "{made}");
     }
+}
+
+#[test]
+fn agno_gives_some_parameters_by_name_to_functions_of_its_agents() {
+    let text = "from agno.agent import Agent\ndef f(session_state: dict, a: int, agent=None): ...\ndef g(a: int): ...\n\
+                AGENT = Agent(tools=[f, g])\n";
+    let found = file(text);
+    let symbols: Vec<_> = found.functions.iter().map(Function::symbol).collect();
+    assert_eq!(symbols, ["agno:f", "g"]);
+    let names: Vec<_> =
+        found.functions[0].input_schema.read()["properties"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(names, ["a"]);
+    let strands = file("from strands import tool\n@tool\ndef f(q: str, agent): ...\n");
+    assert_eq!(strands.functions[0].input_schema.read()["required"], json!(["q"]));
 }

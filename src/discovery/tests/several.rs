@@ -39,20 +39,22 @@ pub(super) fn reported(files: &[(&str, &str)]) -> Vec<String> {
 #[test]
 fn tools_of_helpers_are_those_of_the_file_with_the_server() {
     let own = format!("{SERVER}{TOOL}from tools import register\nregister(mcp)\n");
-    for (helper, symbol) in [
-        (vec![("tools.py", REGISTER)], "beside:tools.py:made:register:2:g"),
-        (vec![("tools/__init__.py", REGISTER)], "beside:tools/__init__.py:made:register:2:g"),
+    for (helper, place, second) in [
+        (vec![("tools.py", REGISTER)], "tools.py", "tools_f"),
+        (vec![("tools/__init__.py", REGISTER)], "tools/__init__.py", "tools___init___f"),
         (
             vec![("tools/__init__.py", "from .deep.more import register\n"), ("tools/deep/more.py", REGISTER)],
-            "beside:tools/deep/more.py:made:register:2:g",
+            "tools/deep/more.py",
+            "tools_deep_more_f",
         ),
-        (vec![("tools.py", "from _all import register\n"), ("_all.py", REGISTER)], "beside:_all.py:made:register:2:g"),
+        (vec![("tools.py", "from _all import register\n"), ("_all.py", REGISTER)], "_all.py", "all_f"),
     ] {
         let files: Vec<_> = std::iter::once(("server.py", own.as_str())).chain(helper).collect();
-        let place = symbol.split(':').nth(1).unwrap();
-        let stem = place.trim_end_matches(".py").replace('/', "_").trim_start_matches('_').to_owned();
-        let second = format!("server.{stem}_f beside:{place}:made:register:4:f");
-        let expected = ["server.f f".to_owned(), format!("server.g {symbol}"), second];
+        let expected = [
+            "server.f f".to_owned(),
+            format!("server.g beside:{place}:made:register:2:g"),
+            format!("server.{second} beside:{place}:made:register:4:f"),
+        ];
         assert_eq!(served(&files), expected, "{files:?}");
         assert!(reported(&files).is_empty());
     }

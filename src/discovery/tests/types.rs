@@ -109,6 +109,9 @@ fn arguments_may_come_from_a_typed_dictionary_or_be_described_by_a_default() {
     assert_eq!((&schema["properties"], &schema["required"]), (&json!({"m": {"type": "integer"}}), &json!(["m"])));
     let several = input(&format!("{before}{choices}def f(d: D): ..."))["$defs"]["D"].clone();
     assert_eq!((&several["required"], several.get("additionalProperties")), (&json!(["x"]), None));
+    let noted = choices.replace("a: int = Field(alias='x')", "a: Annotated[int, Field(default=5, alias='x')]");
+    let noted = format!("from typing import Annotated\n{before}{noted}def f(d: D): ...");
+    assert_eq!(input(&noted)["$defs"]["D"]["required"], json!(["x"]), "Python has no default");
     let path = choices.replace("AliasChoices('y', 'z')", "AliasPath('y', 0)");
     assert_eq!(input(&format!("{before}{path}def f(d: D): ..."))["$defs"]["D"], json!({"type": "object"}));
 }

@@ -1,5 +1,6 @@
 """Tools of agno: functions and a toolkit."""
 
+from agno.agent import Agent
 from agno.run import RunContext
 from agno.tools import Toolkit, tool
 
@@ -22,6 +23,14 @@ def count(session_state: dict) -> int:
     """Counts."""
     session_state["count"] = session_state.get("count", 0) + 1
     return session_state["count"]
+
+
+def who(agent: Agent, greeting: str, session_state: dict) -> str:
+    """Greets."""
+    return f"{greeting} {agent} {session_state.get('count', 0) > 0}"
+
+
+assistant = Agent(tools=[who])
 
 
 class Calculator(Toolkit):

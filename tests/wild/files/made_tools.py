@@ -12,6 +12,16 @@ except ImportError:
         from mcp.server.mcpserver import Context, MCPServer as FastMCP
 
 
+class Profile:
+    """Written by what it declares, as the SDK does."""
+
+    name: str
+    age: int
+
+    def __init__(self, name):
+        self.name, self.age, self.other = name, 3, object()
+
+
 @asynccontextmanager
 async def lifespan(server):
     yield {"stock": 3}
@@ -26,6 +36,11 @@ def create_server(name: str = "shop") -> FastMCP:
         """Order an item for a day."""
         orders.append((item, day.isoformat()))
         return len(orders)
+
+    @mcp.tool()
+    def profile(name: str) -> Profile:
+        """Find a profile."""
+        return Profile(name)
 
     @mcp.tool(name="in-stock", description="What is left.")
     async def left(context: Context) -> int:

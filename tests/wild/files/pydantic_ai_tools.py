@@ -2,7 +2,7 @@
 
 import random
 
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, RunContext, ToolReturn
 
 agent = Agent("test", deps_type=str)
 
@@ -17,3 +17,9 @@ def roll(sides: int = 6) -> int:
 async def player(ctx: RunContext[str], greeting: str) -> str:
     """Names the player."""
     return f"{greeting} {ctx.deps.user}"
+
+
+@agent.tool_plain
+def said() -> ToolReturn:
+    """Tells the agent more than it returns."""
+    return ToolReturn(return_value=7, content=["seven"], metadata={"kept": True})

@@ -14,6 +14,12 @@ def letters(word: str, letter: str) -> int:
     return word.count(letter)
 
 
+@tool
+def alone(word: str, agent: object = None) -> str:
+    """Says whether it has an agent."""
+    return f"{word} {agent is None}"
+
+
 @tool(name="whoami", context=True)
 def who(greeting: str, tool_context: ToolContext) -> str:
     """Greets."""

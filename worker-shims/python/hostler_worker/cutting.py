@@ -106,7 +106,9 @@ class Cutter:
 
 
 def _is_model(hint):
-    return isinstance(hint, type) and hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields")
+    if not isinstance(hint, type) or hint.__module__ == "pydantic.main":  # `BaseModel` itself is any model, whole
+        return False
+    return hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields")
 
 
 def _of_model(model):

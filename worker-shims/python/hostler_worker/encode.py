@@ -91,7 +91,20 @@ def default(value):
         return _own_form(value) if "pydantic_core" in sys.modules else str(value).strip("()")
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
+    if readers is not None and "mcp" in sys.modules:
+        written = _annotated(value)
+        if written:
+            return written
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
+
+
+def _annotated(value):
+    """What a class declares by annotations, as the SDK of MCP writes it."""
+    from .convert import annotations_of
+
+    own = [base for base in type(value).__mro__ if base.__module__ not in ("builtins", "typing", "abc")]
+    names = dict.fromkeys(name for base in reversed(own) for name in annotations_of(base) if not name.startswith("_"))
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
 def _own_form(value):

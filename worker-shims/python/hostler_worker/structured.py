@@ -2,7 +2,7 @@
 
 import sys
 
-from .convert import Mismatch, alias_of, annotations_of, is_description, or_none
+from .convert import Mismatch, annotations_of, is_description, or_none
 
 
 def converter(cls, builder, args=()):
@@ -105,8 +105,8 @@ def _dataclass(cls, builder, args):
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
     described = {name: field.default for name, field in fields.items() if is_description(field.default)}
     optional = [name for name, field in fields.items() if described.get(name, field).default is None]  # `x: int = None` means it
-    hints_as_written = [builder.resolve(hint) for hint in annotations_of(cls).values()]
-    convert = _of_pydantic(cls, builder, args, bool(described) or _has_aliases(hints_as_written))
+    hints_as_written = [builder.resolve(hint) for base in cls.__mro__ if base is not object for hint in annotations_of(base).values()]
+    convert = _of_pydantic(cls, builder, args, bool(described) or _are_renamed(hints_as_written))
     if convert is not None:
         from . import models
 
@@ -122,9 +122,10 @@ def _dataclass(cls, builder, args):
     return _from_fields(cls, hints, [*fields, *initial], required, described)
 
 
-def _has_aliases(hints):
-    """`Annotated[int, Field(alias="id")]`"""
-    return any(is_description(note) and alias_of(note) for hint in hints for note in getattr(hint, "__metadata__", ()))
+def _are_renamed(hints):
+    """`Annotated[int, Field(alias="id")]`; a file without pydantic has none."""
+    notes = [note for hint in hints for note in getattr(hint, "__metadata__", ()) if is_description(note)]
+    return any((getattr(note, "validation_alias", None) or note.alias) is not None for note in notes)
 
 
 def _from_fields(cls, converters, fields, required, described=()):

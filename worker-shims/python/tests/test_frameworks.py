@@ -62,11 +62,13 @@ class Methods(ShimTest):
 
     def test_an_instance_that_the_file_made_without_a_name(self):
         worker = self.worker("held = []\nclass Bank:\n    def __init__(self, money, *, key): self.money = money\n    def get(self): return self.money\n"
-                            "class Free:\n    def __init__(self, *, money=2): self.money = money\n    def get(self): return self.money\n"
+                            "class Free:\n    def __init__(self, *, money=2): self.money = money\n    def get(self): return self.money\n    def __len__(self): return 0\n"
                             "class Gone:\n    def __init__(self, money): pass\n    def get(self): return 1\n"
-                            "held += [Bank(5, key=1), Free(money=7)]\nGone(1)\n")
-        self.assertEqual([worker.call(name + ".get")["result"] for name in ("Bank", "Free")], [5, 2])
-        self.fault(worker.call("Gone.get"), -32000, "missing 1 required positional argument: 'money'")
+                            "    def __len__(self): return 0\nclass Twice(Gone): pass\n"
+                            "held += [Bank(5, key=1), Free(money=7), Twice(1), Twice(2)]\nGone(1)\n")
+        self.assertEqual([worker.call(name + ".get")["result"] for name in ("held:Bank", "held:Free")], [5, 7])
+        self.fault(worker.call("held:Gone.get"), -32000, "nothing holds the `Gone` that the file has made; give the one with the tools a name")
+        self.fault(worker.call("held:Twice.get"), -32000, "the file has made 2 instances of `Twice`; give ")
 
     def test_what_is_not_there(self):
         worker = self.worker("class Tools: pass\nx = 1\n")

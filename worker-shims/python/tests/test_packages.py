@@ -82,11 +82,24 @@ class Pydantic(ShimTest):
             class First:
                 id: int = Field(0, validation_alias=AliasPath("ids", 0))
                 note: str = Field(None, alias="nt")
+            @dataclass
+            class Child(Noted):
+                more: int = 0
+            @dataclass
+            class Plain:
+                zone: Annotated[int, Field(alias="zed")]
+            @dataclass
+            class Derived(Plain):
+                more: int
             def noted(x: Noted): return x.zone
+            def child(x: Child): return x.zone
+            def derived(x: Derived): return [x.zone, x.more]
             def camel(x: Camel): return x.zone
             def first(x: First): return [x.id, x.note]
         """)
         self.assertEqual(worker.call("noted", {"x": {"zed": 4}})["result"], 4)
+        self.assertEqual(worker.call("child", {"x": {"zed": 4}})["result"], 4)
+        self.assertEqual(worker.call("derived", {"x": {"zed": 4, "more": 1}})["result"], [4, 1], "the base has the alias")
         self.assertEqual(worker.call("camel", {"x": {"ZONE": 4}})["result"], 4)
         self.assertEqual(worker.call("first", {"x": {"ids": [7], "nt": None}})["result"], [7, None])
         self.fault(worker.call("first", {"x": {"id": 7}}), -32602, "x.id: expected one of the fields note, ids, nt")
@@ -115,12 +128,13 @@ class Pydantic(ShimTest):
             def team() -> Team: return {"head": sub, "members": [sub]}
             def kept() -> SerializeAsAny[Base]: return sub
             def all_kept() -> List[SerializeAsAny[Base]]: return [sub]
+            def any_model() -> List[BaseModel]: return [sub]
             async def later() -> AsyncIterator[Base]: yield sub
             async def pages() -> AsyncIterator[Page[Base]]: yield Page(items=[sub])
         """)
         cut, whole = {"items": [{"id": 1}]}, {"items": [{"id": 1, "secret": "s"}]}
         for name, expected in (("page", cut), ("other", cut), ("further", [cut]), ("maybe", cut), ("free", whole), ("any_item", whole),
-                               ("kept", whole["items"][0]), ("all_kept", whole["items"]),
+                               ("kept", whole["items"][0]), ("all_kept", whole["items"]), ("any_model", whole["items"]),
                                ("team", {"head": {"id": 1}, "members": [{"id": 1}]}), ("later", [{"id": 1}]), ("pages", [cut])):
             with self.subTest(name):
                 self.assertEqual(worker.call(name)["result"], expected)

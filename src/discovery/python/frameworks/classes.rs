@@ -21,6 +21,9 @@ const MOST_METHODS: usize = 1_000;
 /// The rule of `check` about classes.
 pub(in crate::discovery::python) const RULE: &str = "class";
 
+/// Begins what the worker knows the methods of an instance without a name by: `held:Shop.search`.
+const HELD: &str = "held:";
+
 /// How a class offers tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -43,6 +46,8 @@ struct Toolset<'a> {
     kind: Kind,
     /// The name of an instance of the file, else of the class.
     holder: &'a str,
+    /// Whether the file makes the instance without a name.
+    is_unnamed: bool,
 }
 
 /// The methods that are tools, and what is wrong with classes that offer some and cannot be served: its line, and why.
@@ -51,8 +56,8 @@ pub(in crate::discovery::python) struct Methods<'a> {
     pub served: Vec<Served<'a>>,
     pub refused: Vec<(usize, Diagnosis)>,
     /// Base classes of other files, each with the instance or class that has its methods.
-    pub inherited: Vec<(&'a str, String)>,
-    /// The names in `__all__` that are served this way.
+    pub inherited: Vec<(String, String)>,
+    /// The names in `__all__` that are instances or classes with tools.
     pub exported: Vec<&'a str>,
 }
 
@@ -65,7 +70,7 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
         let is_pydantic_tool = matches!(toolset.kind, Kind::One(["_run", ..]));
         let needed = needed_by_constructor(module, toolset.class)
             .or_else(|| is_pydantic_tool.then(|| needed_field(module, toolset.class)).flatten());
-        if let Some(parameter) = needed.filter(|_| is_of_class && !is_made(module, toolset.class)) {
+        if let Some(parameter) = needed.filter(|_| is_of_class && !toolset.is_unnamed) {
             let mut decorated = Vec::new();
             if toolset.kind == Kind::Decorated {
                 add(module, toolset, &mut decorated);
@@ -88,7 +93,7 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
         if toolset.kind == Kind::Methods {
             let ancestry = module.ancestry(toolset.class);
             let bases = ancestry.outside.iter().filter(|base| !is_standard(package(base))).cloned();
-            found.inherited.extend(bases.map(|base| (toolset.holder, base)));
+            found.inherited.extend(bases.map(|base| (toolset.symbol(), base)));
         }
         if found.served.len() == before && is_of_open_webui(module, toolset.class) {
             let class = &toolset.class.name;
@@ -175,13 +180,14 @@ fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolse
         // A class that others derive from is served by them.
         let is_base = bases.contains(&place(class));
         if (is_exported(holder) || is_exported(class.name.as_str())) && (!is_base || made.is_some()) {
-            found.push(Toolset { class, kind, holder });
+            let is_unnamed = made.is_none() && is_made(module, class);
+            found.push(Toolset { class, kind, holder, is_unnamed });
         }
     }
     let others = instances.iter().filter(|(name, _)| exported.is_some_and(|names| names.contains(name)));
     for (name, class) in others {
         if !found.iter().any(|toolset| toolset.holder == *name) {
-            found.push(Toolset { class, kind: Kind::Methods, holder: name });
+            found.push(Toolset { class, kind: Kind::Methods, holder: name, is_unnamed: false });
         }
     }
     found.sort_by_key(|toolset| toolset.class.range.start());
@@ -279,8 +285,20 @@ pub(in crate::discovery::python) fn needed_by_constructor<'a>(
     parameters.find(|parameter| parameter.default().is_none()).map(|parameter| parameter.parameter.name.as_str())
 }
 
+impl Toolset<'_> {
+    /// What the worker knows its instance by.
+    fn symbol(&self) -> String {
+        if self.is_unnamed { format!("{HELD}{}", self.holder) } else { self.holder.to_owned() }
+    }
+}
+
 fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a>>) {
-    let Toolset { class, kind, holder } = toolset;
+    add_as(module, toolset, &toolset.symbol(), served);
+}
+
+/// The same where the worker knows the instance by another name.
+fn add_as<'a>(module: &Module<'a>, toolset: Toolset<'a>, holder: &str, served: &mut Vec<Served<'a>>) {
+    let Toolset { class, kind, .. } = toolset;
     let methods = all_methods(module, class);
     if let Kind::One(names) = kind {
         let run = names.iter().find_map(|name| methods.iter().find(|method| method.name.as_str() == *name));
@@ -288,7 +306,7 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
         return;
     }
     let registered = match kind {
-        Kind::Registered => registered(&methods),
+        Kind::Registered => registered(&module.ancestry(class).classes, &methods),
         Kind::Listed => listed(class).into_iter().map(|name| (name, None)).collect(),
         _ => Vec::new(),
     };
@@ -316,14 +334,16 @@ fn add<'a>(module: &Module<'a>, toolset: Toolset<'a>, served: &mut Vec<Served<'a
     }
 }
 
-/// The public methods of a class as tools, whose instance a worker knows as `holder`.
+/// The tools of an instance of a class that a worker knows as `holder`: its public methods, unless the class says otherwise.
 pub(in crate::discovery::python) fn methods_of_class<'a>(
     module: &Module<'a>,
     class: &'a StmtClassDef,
     holder: &str,
 ) -> Vec<Served<'a>> {
-    let methods = all_methods(module, class).into_iter().filter(|it| is_public(it) && !is_property(it));
-    methods.map(|method| plain(method, holder)).collect()
+    let kind = kind_of(module, class, false).unwrap_or(Kind::Methods);
+    let mut served = Vec::new();
+    add_as(module, Toolset { class, kind, holder: class.name.as_str(), is_unnamed: false }, holder, &mut served);
+    served
 }
 
 fn plain<'a>(method: &'a StmtFunctionDef, holder: &str) -> Served<'a> {

@@ -37,7 +37,8 @@ pub(in crate::discovery::python) fn is_injected(
     let name = parameter.parameter.name.as_str();
     is_dunder(name)
         || served.offer.hides(name)
-        || AGNO.contains(&name) && (served.is_of_agno || is_of_agno(module, served.function))
+        || AGNO.contains(&name) && (served.is_of_agno || is_decorated_by(module, served.function, "agno"))
+        || name == "agent" && is_decorated_by(module, served.function, "strands")
         || parameter.default().is_some_and(|value| is_dependency(module, value))
         || parameter.parameter.annotation().is_some_and(|hint| is_given(module, hint, DEEPEST))
 }
@@ -52,10 +53,15 @@ fn is_dunder(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__")
 }
 
-fn is_of_agno(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+/// Whether agno gives some of a function's parameters by name.
+pub(in crate::discovery::python) fn takes_from_agno(function: &StmtFunctionDef) -> bool {
+    function.parameters.iter_non_variadic_params().any(|it| AGNO.contains(&it.parameter.name.as_str()))
+}
+
+fn is_decorated_by(module: &Module<'_>, function: &StmtFunctionDef, framework: &str) -> bool {
     function.decorator_list.iter().any(|decorator| {
         let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
-        module.outside_name(called).is_some_and(|full| package(&full) == "agno")
+        module.outside_name(called).is_some_and(|full| package(&full) == framework)
     })
 }
 

@@ -12,8 +12,10 @@ pub(super) struct Loop<'a> {
     pub key: Option<&'a str>,
     /// What it calls each item.
     pub value: &'a str,
-    /// The items with their keys, as far as these are texts.
+    /// The items with their keys, as far as these are strings.
     pub items: Vec<(Option<&'a str>, &'a Expr)>,
+    /// Whether these are all.
+    pub is_whole: bool,
 }
 
 impl<'a> Loop<'a> {
@@ -25,11 +27,14 @@ impl<'a> Loop<'a> {
             },
             target => (None, name_of(target)?),
         };
-        Some(Self { key, value, items: items(module, &each.iter, key.is_some())? })
+        let (items, is_whole) = items(module, &each.iter, key.is_some())?;
+        Some(Self { key, value, items, is_whole })
     }
 }
 
-fn items<'a>(module: &Module<'a>, of: &'a Expr, in_pairs: bool) -> Option<Vec<(Option<&'a str>, &'a Expr)>> {
+type Items<'a> = Vec<(Option<&'a str>, &'a Expr)>;
+
+fn items<'a>(module: &Module<'a>, of: &'a Expr, in_pairs: bool) -> Option<(Items<'a>, bool)> {
     let items = match constant(module, of) {
         Expr::List(list) => &list.elts,
         Expr::Tuple(tuple) => &tuple.elts,
@@ -37,27 +42,28 @@ fn items<'a>(module: &Module<'a>, of: &'a Expr, in_pairs: bool) -> Option<Vec<(O
         _ => return None,
     };
     if !in_pairs {
-        return Some(items.iter().map(|item| (None, item)).collect());
+        return Some((items.iter().map(|item| (None, item)).collect(), true));
     }
     let pairs = items.iter().filter_map(|item| match &*item.as_tuple_expr()?.elts {
         [key, value] => Some((text(key), value)),
         _ => None,
     });
-    Some(pairs.collect())
+    let pairs: Items<'a> = pairs.collect();
+    let is_whole = pairs.len() == items.len();
+    Some((pairs, is_whole))
 }
 
 /// `TOOLS.items()`, `TOOLS.values()`
-fn of_dictionary<'a>(
-    module: &Module<'a>,
-    call: &'a ExprCall,
-    in_pairs: bool,
-) -> Option<Vec<(Option<&'a str>, &'a Expr)>> {
+fn of_dictionary<'a>(module: &Module<'a>, call: &'a ExprCall, in_pairs: bool) -> Option<(Items<'a>, bool)> {
     let method = call.func.as_attribute_expr().filter(|_| call.arguments.is_empty())?;
     if method.attr.as_str() != if in_pairs { "items" } else { "values" } {
         return None;
     }
     let dictionary = constant(module, &method.value).as_dict_expr()?;
-    Some(dictionary.items.iter().map(|item| (item.key.as_ref().and_then(text), &item.value)).collect())
+    // `**OTHER` has no key.
+    let is_whole = dictionary.items.iter().all(|item| item.key.is_some());
+    let own = dictionary.items.iter().filter(|item| item.key.is_some());
+    Some((own.map(|item| (item.key.as_ref().and_then(text), &item.value)).collect(), is_whole))
 }
 
 fn constant<'a>(module: &Module<'a>, value: &'a Expr) -> &'a Expr {

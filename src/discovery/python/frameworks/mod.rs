@@ -39,20 +39,20 @@ pub(super) use commands::{CommandKind, arguments_of};
 pub(super) use dictionaries::{TOOL_SPEC, arguments_in};
 pub(super) use frontmatter::frontmatter;
 pub(super) use groups::{GroupIndex, groups_of, words_before};
-pub(super) use injected::{is_given_by_framework, is_injected, is_type};
+pub(super) use injected::{is_given_by_framework, is_injected, is_type, takes_from_agno};
 pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
 pub(super) use low_level::{LowLevel, low_level_tools, tools_for_others};
 pub(super) use mounts::server_of;
 use obstacles::required_by;
-pub(super) use offer::{Arguments, Offer, tool_name};
+pub(super) use offer::{Agent, Arguments, Offer, tool_name};
 use offer::{NAME, annotations, is_false, read_offer};
 use passing::Passing;
 pub(super) use runs::runs_a_server;
 pub(super) use servers::servers_of;
 
 use super::literals::keyword;
-use super::module::{Binding, Module};
+use super::module::{Binding, Module, name_of};
 use super::names::Named;
 use crate::discovery::Given;
 
@@ -166,7 +166,8 @@ impl<'a> Offers<'a> {
         }
         for call in &module.calls {
             let inside = listed_tools(module, call).iter();
-            let listed = inside.clone().filter_map(|one| Some((function_named(module, one)?, Offer::default())));
+            let listed =
+                inside.clone().filter_map(|one| Some((function_named(module, one)?, listed_offer(module, call))));
             let made = inside.filter_map(Expr::as_call_expr).chain([*call]);
             found.unmade.extend(made.clone().filter_map(|call| Some((call, unmade(module, call)?))));
             for (function, offer) in made.filter_map(|call| offer_of_call(module, call)).chain(listed) {
@@ -242,14 +243,41 @@ fn has_server_decorator(module: &Module<'_>, function: &StmtFunctionDef, classes
     })
 }
 
-/// What a server or an agent is given: `FastMCP(tools=[search, Tool.from_function(count)])`, `Agent("…", tools=[search])`
+/// What a server or an agent is given: `FastMCP(tools=[search, Tool.from_function(count)])`, `Agent("…", tools=[search])`,
+/// `create_agent(model, TOOLS)`, `ToolNode([search])`, `model.bind_tools(TOOLS)`
 fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
-    let takes_tools = |full: String| {
-        let class = last_name(&full);
-        SERVERS.contains(&class) || is_agent(&full)
+    let arguments = &call.arguments.args;
+    let full = module.outside_name(&call.func);
+    let word = full.as_deref().map(last_name).unwrap_or_default();
+    let binds = || call.func.as_attribute_expr().is_some_and(|method| method.attr.as_str() == "bind_tools");
+    let by_place = match word {
+        "ToolNode" => arguments.first(),
+        _ if word.starts_with("create_") => arguments.get(1),
+        _ if binds() => arguments.first(),
+        _ => None,
     };
-    let list = keyword(call, "tools").filter(|_| module.outside_name(&call.func).is_some_and(takes_tools));
-    list.and_then(Expr::as_list_expr).map_or(&[], |list| &list.elts)
+    let takes_tools =
+        || SERVERS.contains(&word) || full.as_deref().is_some_and(is_agent) || word == "ToolNode" || binds();
+    let Some(list) = keyword(call, "tools").or(by_place).filter(|_| takes_tools()) else { return &[] };
+    let list = match (list, module.resolve(list)) {
+        (Expr::Name(name), Named::Value { value, .. }) if !grows(module, &name.id) => value,
+        _ => list,
+    };
+    list.as_list_expr().map_or(&[], |list| &list.elts)
+}
+
+/// Whether the file adds to a list: `TOOLS.append(search)`
+fn grows(module: &Module<'_>, list: &str) -> bool {
+    module.calls.iter().any(|call| {
+        let method = call.func.as_attribute_expr().filter(|method| name_of(&method.value) == Some(list));
+        method.is_some_and(|method| ["append", "extend", "insert"].contains(&method.attr.as_str()))
+    })
+}
+
+/// What is known of a function that an agent or a server is given in a list.
+fn listed_offer<'a>(module: &Module<'a>, call: &ExprCall) -> Offer<'a> {
+    let is_of_agno = module.outside_name(&call.func).is_some_and(|full| package(&full) == "agno");
+    Offer { agent: is_of_agno.then_some(Agent::Agno), ..Offer::default() }
 }
 
 /// Whether a class or function makes agents, by its full name: `agno.agent.Agent`, `langgraph.prebuilt.create_react_agent`

@@ -36,6 +36,14 @@ pub(in crate::discovery::python) struct Offer<'a> {
     /// Which kind of command it is, if it is one.
     pub(in crate::discovery::python) command: Option<CommandKind>,
     pub(in crate::discovery::python) arguments: Arguments<'a>,
+    /// Whether an agent of agno is given the function itself.
+    pub(in crate::discovery::python) agent: Option<Agent>,
+}
+
+/// An agent that gives parameters by name to the functions that it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::discovery::python) enum Agent {
+    Agno,
 }
 
 /// What declares the arguments of a tool.

@@ -11,7 +11,7 @@ use super::local::{LocalImports, module_of};
 use super::loops::{Loop, names_with};
 use super::{
     FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_agent, is_class, keyword,
-    listed_tools, package, read_offer, word_of,
+    listed_offer, listed_tools, package, read_offer, word_of,
 };
 use crate::discovery::given::OWN;
 use crate::discovery::python::module::{Module, name_of};
@@ -68,7 +68,7 @@ pub(super) struct Registered<'m, 'a> {
 impl<'a> Registered<'_, 'a> {
     fn in_function(&mut self, call: &'a ExprCall) {
         let listed = listed_tools(self.module, call).iter().filter_map(|one| function_named(self.module, one));
-        let listed = listed.map(|function| (function, Offer::default()));
+        let listed = listed.map(|function| (function, listed_offer(self.module, call)));
         let by = registering(call).or_else(|| is_class(self.module, &call.func).then_some(call));
         let made = by.and_then(|by| Some((function_in(self.module, call)?, read_offer(self.module, by))));
         let is_of_server = || {
@@ -174,10 +174,14 @@ impl<'a> Registered<'_, 'a> {
     }
 
     fn in_loop(&mut self, each: &'a StmtFor) {
-        let Some(Loop { key, value, items }) = Loop::of(self.module, each) else { return };
-        self.known.insert(value);
-        let Some(by) = calls_with(value, &each.body) else { return };
-        let is_named_by_key = key.is_some_and(|key| names_with(by, key));
+        let Some(Loop { key, value, items, is_whole }) = Loop::of(self.module, each) else { return };
+        let by = calls_with(value, &each.body);
+        let is_named_by_key = key.zip(by).is_some_and(|(key, by)| names_with(by, key));
+        // Those that are left out are reported.
+        if is_whole && !(is_named_by_key && items.iter().any(|(key, _)| key.is_none())) {
+            self.known.insert(value);
+        }
+        let Some(by) = by else { return };
         let is_by_server = is_by_server(self.module, by);
         for (key, item) in items.into_iter().filter(|(key, _)| key.is_some() || !is_named_by_key) {
             let said = read_offer(self.module, by);
@@ -279,7 +283,10 @@ impl<'a> StatementVisitor<'a> for Names<'a> {
             Stmt::ClassDef(class) => return self.all.extend([class.name.as_str()]),
             Stmt::Assign(assign) => self.all.extend(assign.targets.iter().filter_map(name_of)),
             Stmt::AnnAssign(assign) => self.all.extend(name_of(&assign.target)),
-            Stmt::For(each) => self.all.extend(name_of(&each.target)),
+            Stmt::For(each) => match &*each.target {
+                Expr::Tuple(targets) => self.all.extend(targets.elts.iter().filter_map(name_of)),
+                target => self.all.extend(name_of(target)),
+            },
             Stmt::With(with) => {
                 self.all.extend(with.items.iter().filter_map(|item| name_of(item.optional_vars.as_deref()?)));
             }

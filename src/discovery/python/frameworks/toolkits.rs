@@ -1,18 +1,27 @@
 //! What the constructor of a toolkit names as its tools.
 
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 
+use super::classes::own_methods;
 use super::{keyword, text};
 use crate::discovery::python::module::name_of;
 
 /// The methods that the constructor of a toolkit names, and what it calls each: `tools=[self.a, self.b]`, `tools.append(self.a)`,
 /// `self.register(self.a, name="search")`.
-pub(super) fn registered<'a>(methods: &[&'a StmtFunctionDef]) -> Vec<(&'a str, Option<&'a str>)> {
-    let Some(constructor) = methods.iter().find(|method| method.name.as_str() == "__init__") else { return Vec::new() };
+pub(super) fn registered<'a>(
+    classes: &[&'a StmtClassDef],
+    methods: &[&'a StmtFunctionDef],
+) -> Vec<(&'a str, Option<&'a str>)> {
     let mut finder = Finder { found: Vec::new(), left: MOST };
-    constructor.body.iter().for_each(|statement| finder.statement(statement));
+    // Each constructor calls that of its base.
+    for constructor in classes.iter().flat_map(|class| own_methods(class)).filter(|it| it.name.as_str() == "__init__") {
+        constructor.body.iter().for_each(|statement| finder.statement(statement));
+    }
     let is_method = |(name, _): &(&'a str, _)| methods.iter().any(|method| method.name.as_str() == *name);
-    finder.found.into_iter().filter(is_method).collect()
+    let found: Vec<_> = finder.found.into_iter().filter(is_method).collect();
+    // `async_tools=[(self.asearch, "search")]` is another form of a tool.
+    let is_other_form = |name: &str| found.iter().any(|(method, given)| given.is_none() && *method == name);
+    found.iter().filter(|(_, given)| !given.is_some_and(is_other_form)).copied().collect()
 }
 
 /// Larger constructors are not looked through.
@@ -49,13 +58,15 @@ impl<'a> Finder<'a> {
                 self.found.push((&attribute.attr, None));
             }
             Expr::List(list) => list.elts.iter().for_each(|item| self.expression(item)),
-            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|item| self.expression(item)),
+            Expr::Tuple(tuple) => match &*tuple.elts {
+                [Expr::Attribute(method), name] if name_of(&method.value) == Some("self") && text(name).is_some() => {
+                    self.found.push((&method.attr, text(name)));
+                }
+                items => items.iter().for_each(|item| self.expression(item)),
+            },
             Expr::Call(call) => {
-                let method = call.arguments.args.first().and_then(Expr::as_attribute_expr);
-                let method = method.filter(|method| name_of(&method.value) == Some("self"));
-                let name = keyword(call, "name").or_else(|| call.arguments.args.get(1)).and_then(text);
-                if let (Some(method), Some(_)) = (method, name) {
-                    return self.found.push((&method.attr, name));
+                if let Some((method, name)) = registered_as(call) {
+                    return self.found.push((method, Some(name)));
                 }
                 let named = call.arguments.keywords.iter().map(|keyword| &keyword.value);
                 call.arguments.args.iter().chain(named).for_each(|value| self.expression(value));
@@ -67,4 +78,14 @@ impl<'a> Finder<'a> {
             _ => {}
         }
     }
+}
+
+/// `self.register(self.a, name="search")`
+fn registered_as(call: &ExprCall) -> Option<(&str, &str)> {
+    let by = call.func.as_attribute_expr().filter(|by| by.attr.as_str() == "register")?;
+    name_of(&by.value).filter(|of| *of == "self")?;
+    let arguments = &call.arguments.args;
+    let method = keyword(call, "function").or_else(|| arguments.first())?.as_attribute_expr()?;
+    let name = keyword(call, "name").or_else(|| arguments.get(1)).and_then(text)?;
+    (name_of(&method.value) == Some("self")).then_some((&method.attr, name))
 }

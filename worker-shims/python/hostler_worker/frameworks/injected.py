@@ -125,4 +125,6 @@ def _of_name(name, module, package):
         from . import others
 
         return others.of_agno(name)
+    if name == "agent" and package == "strands":
+        return _own_default
     return None

@@ -23,6 +23,9 @@ def named(module, symbol):
         from .commands import run_by_typer
 
         return Function(symbol, run_by_typer(module.__dict__[symbol.partition(":")[2]]))
+    if symbol.startswith("agno:"):  # an agent of agno is given the function itself
+        function = module.__dict__[symbol.partition(":")[2]]
+        return Function(symbol, calling(function, given_to(function, module, "agno")))
     if symbol.startswith("tool_spec:"):
         from . import strands
 
@@ -39,11 +42,12 @@ def named(module, symbol):
         from . import low_level
 
         return low_level.named(module, symbol)
-    head, _, name = symbol.partition(".")
+    of_file, head = (True, symbol[len("held:"):]) if symbol.startswith("held:") else (False, symbol)
+    head, _, name = head.partition(".")
     owner = module.__dict__.get(head)
     if owner is None:
         return None
-    holder = Made(owner) if isinstance(owner, type) else _There(owner)
+    holder = _Held(owner) if of_file else Made(owner) if isinstance(owner, type) else _There(owner)
     if not name:
         run = next((run for run in _RUN if _overrides(holder.kind, run)), None)
         return run and Function(symbol, _calling(holder, run, module, is_whole=True))
@@ -74,7 +78,7 @@ _making = RLock()
 
 
 class Made:
-    """An instance that is made once, and without arguments. Where the constructor needs some, it is one that the file has made."""
+    """An instance that is made once, and without arguments."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -82,20 +86,29 @@ class Made:
     def get(self):
         with _making:
             if self.kind not in _made:
-                _made[self.kind] = _that_is_there(self.kind) or self.kind()
+                _made[self.kind] = self.kind()
             return _made[self.kind]
 
 
-def _that_is_there(kind):
-    """The first instance that something holds of a class whose constructor needs arguments."""
-    make = kind.__init__
-    code = getattr(make, "__code__", None)
-    if code is None:
-        return None
-    needs_some = code.co_argcount - 1 > len(make.__defaults__ or ()) or code.co_kwonlyargcount > len(make.__kwdefaults__ or ())
-    if not needs_some:
-        return None
-    return next((one for one in gc.get_objects() if type(one) is kind), None)
+class _Held:
+    """The only instance of a class that the file has made without a name, and something holds."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def get(self):
+        with _making:
+            if self.kind not in _made:
+                there = [one for one in gc.get_objects() if type(one) is self.kind]
+                if len(there) != 1:
+                    raise RuntimeError(_why_not_one(self.kind.__name__, len(there)))
+                _made[self.kind] = there[0]
+            return _made[self.kind]
+
+
+def _why_not_one(name, count):
+    what = "nothing holds the `%s` that the file has made" % name if not count else "the file has made %d instances of `%s`" % (count, name)
+    return "%s; give the one with the tools a name: `tools = %s(…)`" % (what, name)
 
 
 def _calling(holder, name, module, is_whole):

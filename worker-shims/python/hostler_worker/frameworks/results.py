@@ -113,5 +113,10 @@ def read_response(value):
     return body.decode("utf-8", "replace") if kind.startswith("text/") else hostler.File(body, kind)
 
 
-READERS = {"starlette": read_response, "fastapi": read_response, "mcp": read_mcp, "mcp_types": read_mcp, "fastmcp": read_mcp, "agno": read_agno, "agents": read_openai,
+def read_pydantic_ai(value):
+    """A `ToolReturn`: what the tool returns, and not what it says to its agent besides."""
+    return value.return_value if type(value).__name__ == "ToolReturn" else value
+
+
+READERS = {"pydantic_ai": read_pydantic_ai, "starlette": read_response, "fastapi": read_response, "mcp": read_mcp, "mcp_types": read_mcp, "fastmcp": read_mcp, "agno": read_agno, "agents": read_openai,
            "langchain_core": read_langchain, "langgraph": read_langchain}
