@@ -55,30 +55,39 @@ impl ToolFile {
         let imports = self.imports.clone();
         let all = std::iter::once((&*path, imports.as_slice()));
         let modules = Modules::of(all.chain(own.iter().map(|one| (&*one.file.path, one.file.imports.as_slice()))));
+        let mut known = HashSet::new();
         for one in &exported {
-            self.take_one(one, &own, &modules);
+            // Of several modules that are imported with `*`, the last has it.
+            if (one.target_is_class || !known.contains(&one.name)) && self.take_one(one, &own, &modules) {
+                known.insert(&one.name);
+            }
         }
         self.servers.exported = exported;
     }
 
-    fn take_one(&mut self, one: &Exported, neighbours: &[Neighbour<'_>], modules: &Modules<'_>) {
+    /// Returns whether it is found.
+    fn take_one(&mut self, one: &Exported, neighbours: &[Neighbour<'_>], modules: &Modules<'_>) -> bool {
         let has = |place: usize, name: &str| {
             place.checked_sub(1).is_some_and(|place| neighbours[place].has(name, one.target_is_class))
         };
-        let Some((place, name)) = modules.find(&self.path, &one.target, &has) else { return };
-        let Some(neighbour) = place.checked_sub(1).map(|place| &neighbours[place]) else { return };
+        let Some((place, name)) = modules.find(&self.path, &one.target, &has) else { return false };
+        let Some(neighbour) = place.checked_sub(1).map(|place| &neighbours[place]) else { return false };
         let helper = &*neighbour.file;
         let found = match neighbour.function(&name).filter(|_| !one.target_is_class) {
             None => methods_of(&helper.path, &name, one.target_is_class, &one.name).unwrap_or_default(),
             Some(function) => {
                 let Some(place) = place_within(&self.path, &helper.path) else {
-                    return self.warn_of_place(&helper.path);
+                    self.warn_of_place(&helper.path);
+                    return false;
                 };
                 self.add_open_names(helper, Some(&place));
                 let joined = function.of_helper(&helper.path, &place);
                 vec![Function { wanted: None, name: one.name.clone(), ..joined }]
             }
         };
+        if found.is_empty() {
+            return false;
+        }
         let reported = format!("{}, ", names(&one.name));
         let is_answered =
             |it: &Warning| it.rule == NO_TOOLS || it.rule == EXPORTS && it.reason.what.starts_with(&reported);
@@ -93,12 +102,13 @@ impl ToolFile {
                 self.functions.push(Function { defined_in, ..function });
             }
         }
+        true
     }
 }
 
 impl Neighbour<'_> {
     fn function(&self, name: &str) -> Option<&Function> {
-        self.file.functions.iter().find(|it| it.symbol() == name && it.role.is_tool())
+        self.file.functions.iter().find(|it| it.is_called(name) && it.role.is_tool())
     }
 
     /// Whether it defines the class, or else a function or an instance of one of its classes.

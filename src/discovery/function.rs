@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{JsonSchema, ToolHints};
 use crate::config::tool::ToolLayer;
 
+/// Begins what the worker knows a function by that an agent of agno is given.
+pub(super) const BY_AGNO: &str = "agno:";
+
 /// One tool: a public function of a tool file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
@@ -91,6 +94,12 @@ impl Function {
     /// What its worker knows it by.
     pub fn symbol(&self) -> &str {
         self.symbol.as_ref().unwrap_or(&self.name)
+    }
+
+    /// Whether it is the function of this name in its file.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        let symbol = self.symbol();
+        symbol.strip_prefix(BY_AGNO).unwrap_or(symbol) == name
     }
 
     /// A tool with unknown arguments.

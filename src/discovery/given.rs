@@ -64,7 +64,7 @@ impl Given {
         let made =
             |file: &'h ToolFile, name: &str| file.servers.given.iter().find(|it| it.bound.as_deref() == Some(name));
         let function_of = |file: &'h ToolFile, name: &str| {
-            file.functions.iter().find(|function| function.symbol() == name && function.role.is_tool())
+            file.functions.iter().find(|function| function.is_called(name) && function.role.is_tool())
         };
         let has = |file: usize, name: &str| {
             let file = file.checked_sub(1).map(|file| files[file]);

@@ -24,7 +24,7 @@ impl ToolFile {
 pub(super) fn tell_apart(functions: &mut Vec<Function>, place: impl Fn(&Function) -> Option<String>) {
     let mut alternatives = HashSet::new();
     functions.retain(|function| match function.without_line() {
-        Some(made) => alternatives.insert((made, function.own_name().to_owned())),
+        Some(made) => alternatives.insert((made, function.own_name().to_owned(), function.server.clone())),
         None => true,
     });
     let mut taken = HashSet::new();

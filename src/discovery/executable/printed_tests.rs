@@ -34,6 +34,7 @@ fn a_schema_is_taken_as_it_is() {
     for key in ["input_schema", "inputSchema", "parameters", "parametersJsonSchema", "args", "schema"] {
         assert_eq!(schemas(&json!({key: input})).0, input, "{key}");
     }
+    assert_eq!(schemas(&json!({"type": "object"})).0, json!({"type": "object"}), "a tool without arguments");
     assert_eq!(schemas(&json!({"name": "x"})).0, json!({"type": "object"}), "nothing is said about arguments");
 }
 

@@ -31,7 +31,7 @@ const OTHERS: [&str; 6] = ["annotations", "examples", "icon", "icons", "author",
 /// What says that something is a tool.
 const DESCRIBING: [&str; 4] = ["name", "title", "description", "summary"];
 /// What it may declare for hostler.
-const DECLARED: [&str; 14] = [
+const DECLARED: [&str; 15] = [
     "allowed_modes",
     "category",
     "effects",
@@ -45,6 +45,7 @@ const DECLARED: [&str; 14] = [
     "secrets",
     "tags",
     "timeout",
+    "timeout_seconds",
     "version",
 ];
 /// The schema of the results.
@@ -83,7 +84,8 @@ pub(super) fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
     let strange: Vec<String> = strange.take(5).map(|(key, _)| format!("`{}`", shortened(key.clone()))).collect();
     if strange.is_empty() {
         let mut of_tool = DESCRIBING.iter().chain(&OTHERS).chain(&DECLARED).chain(&RESULTS);
-        if tool.is_empty() || of_tool.any(|key| tool.contains_key(*key)) {
+        let is_schema = tool.get("type").is_some_and(|kind| kind == "object");
+        if tool.is_empty() || is_schema || of_tool.any(|key| tool.contains_key(*key)) {
             return Ok(of_any_arguments());
         }
         let keys: Vec<String> = tool.keys().take(5).map(|key| format!("`{}`", shortened(key.clone()))).collect();

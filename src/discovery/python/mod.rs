@@ -3,6 +3,7 @@
 mod all_imports;
 mod annotations;
 mod beyond;
+mod changed;
 mod classes;
 mod constraints;
 mod containers;

@@ -1,7 +1,7 @@
 //! The top level of a module: its names and what they are bound to, its pack, its `__all__`, its imports.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,8 +10,9 @@ use ruff_python_ast::{
 };
 
 use super::all_imports::all_imports;
+use super::changed::changed_names;
 use super::classes::Ancestry;
-use super::frameworks::{GroupIndex, Offers, is_type, makes_tools, servers_of};
+use super::frameworks::{GroupIndex, Offers, imports_a_framework, is_type, makes_tools, servers_of};
 use super::generics::BoundClass;
 use super::live::{Live, OpenNames};
 use super::names::dotted;
@@ -81,6 +82,8 @@ pub(super) struct Module<'a> {
     pub(super) open: RefCell<OpenNames>,
     /// The files whose names it imports, where they are looked up.
     pub(super) linked: Option<Linked<'a>>,
+    /// The names whose lists and dictionaries may change, where the file imports a framework.
+    pub(super) changed: Option<HashSet<&'a str>>,
     /// The names of other files that it has looked up.
     pub(super) borrowed: RefCell<BTreeSet<String>>,
 }
@@ -89,6 +92,7 @@ impl<'a> Module<'a> {
     pub(super) fn read(source: &str, body: &'a [Stmt]) -> Self {
         let mut module = Self::bind(source, body);
         module.imports = all_imports(body);
+        module.changed = imports_a_framework(&module).then(|| changed_names(body));
         module.offers = Offers::of(&module, body);
         module.servers = servers_of(&module, body);
         module.borrowed.take();
@@ -123,6 +127,7 @@ impl<'a> Module<'a> {
             live: Live::default(),
             open: RefCell::default(),
             linked: None,
+            changed: None,
             borrowed: RefCell::default(),
         };
         module.block(body, Reach::Runs);
@@ -255,9 +260,11 @@ impl<'a> Module<'a> {
                 }
             }
             Stmt::For(each) => {
-                if let Some(name) = name_of(&each.target) {
-                    self.rebind(name, Binding::Unknown);
-                }
+                let targets = match &*each.target {
+                    Expr::Tuple(targets) => targets.elts.as_slice(),
+                    target => std::slice::from_ref(target),
+                };
+                targets.iter().filter_map(name_of).for_each(|name| self.rebind(name, Binding::Unknown));
             }
             _ => {}
         }

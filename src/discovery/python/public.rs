@@ -16,6 +16,7 @@ use super::schema::Schema;
 use super::syntax::Lines;
 use crate::config::origin::Diagnosis;
 use crate::discovery::exported::{EXPORTS, names as names_in_all};
+use crate::discovery::function::BY_AGNO;
 use crate::discovery::several::Waiting;
 use crate::discovery::{Exported, is_standard};
 use crate::pep723::is_identifier;
@@ -164,7 +165,7 @@ fn a_function<'a>(
     let is_run = offer.command == Some(CommandKind::Run);
     let symbol = symbol.or_else(|| is_run.then(|| format!("typer.run:{}", function.name)));
     let is_of_agno = offer.agent == Some(Agent::Agno) && takes_from_agno(function);
-    let symbol = symbol.or_else(|| is_of_agno.then(|| format!("agno:{}", function.name)));
+    let symbol = symbol.or_else(|| is_of_agno.then(|| format!("{BY_AGNO}{}", function.name)));
     let is_of_typer = offer.command == Some(CommandKind::Typer);
     let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
     Served { function, symbol, offer, is_bound: false, is_of_agno, arguments, groups }
@@ -240,7 +241,7 @@ fn listed<'a>(
                 });
                 (class.into_iter().collect(), true)
             }
-            None => (module.star_imports.iter().map(|star| join(star, name)).collect(), false),
+            None => (module.star_imports.iter().rev().map(|star| join(star, name)).collect(), false),
             Some(Binding::Class(_)) => {
                 fix = "name an instance of the class, `tools = Tools()`, to serve its methods, or remove it";
                 (Vec::new(), false)

@@ -155,6 +155,7 @@ fn methods_that_the_top_level_gives_a_server_are_tools() {
 #[test]
 fn what_cannot_be_told_of_what_a_server_is_given_is_reported() {
     for (calls, given) in [
+        ("TOOLS = {}\nTOOLS['x'] = load()\nfor name, one in TOOLS.items():\n    mcp.add_tool(one, name)\n", "one"),
         ("for tool in registry.all():\n    mcp.tool(tool)\n", "tool"),
         ("def add(function):\n    mcp.tool()(function)\n    return function\n", "function"),
         ("for name in NAMES:\n    mcp.tool(getattr(module, name))\n", "getattr(module, name)"),

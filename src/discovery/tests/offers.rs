@@ -262,6 +262,11 @@ fn functions_that_an_agent_is_given_are_its_tools() {
         "from google.adk.agents import Agent\nfrom google.adk.tools import search\nAgent(tools=[search])\n",
         "class Agent: ...\nAgent(tools=[f])\n",
         "from google.adk.agents import Agent\nTOOLS = [f]\nTOOLS.append(helper)\nAgent(tools=TOOLS)\n",
+        "from google.adk.agents import Agent\nTOOLS = [f]\nfor one in (helper,):\n    TOOLS.append(one)\nAgent(tools=TOOLS)\n",
+        "from google.adk.agents import Agent\nTOOLS = [f]\ndef _more(TOOLS):\n    return Agent(tools=TOOLS)\n",
+        "from google.adk.agents import Agent\nTOOLS = [f, traced(helper)]\nAgent(tools=TOOLS)\n",
+        "from langgraph.graph import StateGraph\nfrom schemas import Answer\nmodel.bind_tools([Answer])\n",
+        "from langgraph.prebuilt import ToolNode\nfrom notes import search\nNODE = ToolNode([search])\n",
         "import agno\nfrom own import Runner\nRunner(tools=[f])\n",
     ] {
         assert_eq!(names(&file(&format!("def f(a: int): ...\ndef helper(): ...\n{text}"))), ["f", "helper"], "{text}");

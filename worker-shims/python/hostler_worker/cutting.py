@@ -106,7 +106,7 @@ class Cutter:
 
 
 def _is_model(hint):
-    if not isinstance(hint, type) or hint.__module__ == "pydantic.main":  # `BaseModel` itself is any model, whole
+    if not isinstance(hint, type) or hint is getattr(sys.modules.get("pydantic"), "BaseModel", None):  # any model, whole
         return False
     return hasattr(hint, "__pydantic_serializer__") and hasattr(hint, "model_fields")
 

@@ -91,7 +91,8 @@ def default(value):
         return _own_form(value) if "pydantic_core" in sys.modules else str(value).strip("()")
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
-    if readers is not None and "mcp" in sys.modules:
+    place = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    if readers is not None and "mcp" in sys.modules and "-packages" not in place:
         written = _annotated(value)
         if written:
             return written

@@ -196,6 +196,11 @@ class Made(ShimTest):
         self.assertEqual([call("f", line=line)["result"] for line in (first, first + 2)], [1, 2])
         self.assertIn("not what the file defines", call("f", line=1)["error"]["message"])
 
+    def test_one_branch_or_the_other_makes_a_tool(self):
+        _, call = self.serving(self.SERVER + "def make():\n    server = Server()\n    if not server:\n        @server.tool\n        def f() -> int: return 1\n"
+                               "    else:\n        @server.tool\n        def f() -> int: return 2\n    return server\n", "make")
+        self.assertEqual(call("f", line=len(self.SERVER.splitlines()) + 4)["result"], 2)
+
     def test_one_that_the_file_has_called_is_not_called_again(self):
         text = self.SERVER + "def register(server, by):\n    @server.tool\n    def times(a: int) -> int: return a * by\nkept = Server()\n"
         _, call = self.serving(text + "register(kept, 3)\n", "register")

@@ -194,10 +194,13 @@ fn toolsets<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Vec<Toolse
     found
 }
 
-/// Whether the file makes an instance of a class without a name, alone or for a call: `Shop(mcp)`, `register(Shop(mcp))`. The worker
-/// looks for it.
+/// Whether the file makes an instance of a class with arguments and without a name, alone or for a call: `Shop(mcp)`,
+/// `register(Shop(mcp))`. The worker looks for it.
 fn is_made(module: &Module<'_>, class: &StmtClassDef) -> bool {
-    let makes = |call: &ExprCall| matches!(module.resolve(&call.func), Named::Class(made) if std::ptr::eq(made, class));
+    let makes = |call: &ExprCall| {
+        !call.arguments.is_empty()
+            && matches!(module.resolve(&call.func), Named::Class(made) if std::ptr::eq(made, class))
+    };
     module.calls.iter().any(|call| {
         let given = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
         makes(call) || given.filter_map(Expr::as_call_expr).any(makes)

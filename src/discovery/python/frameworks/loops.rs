@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Expr, ExprCall, StmtFor};
 
-use super::{NAME, keyword, text};
+use super::{NAME, fixed, keyword, text};
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
 
@@ -60,8 +60,9 @@ fn of_dictionary<'a>(module: &Module<'a>, call: &'a ExprCall, in_pairs: bool) ->
         return None;
     }
     let dictionary = constant(module, &method.value).as_dict_expr()?;
+    let is_fixed = name_of(&method.value).is_none_or(|name| fixed(module, name).is_some());
     // `**OTHER` has no key.
-    let is_whole = dictionary.items.iter().all(|item| item.key.is_some());
+    let is_whole = is_fixed && dictionary.items.iter().all(|item| item.key.is_some());
     let own = dictionary.items.iter().filter(|item| item.key.is_some());
     Some((own.map(|item| (item.key.as_ref().and_then(text), &item.value)).collect(), is_whole))
 }
@@ -76,5 +77,6 @@ fn constant<'a>(module: &Module<'a>, value: &'a Expr) -> &'a Expr {
 /// Whether a call gives a tool the name that a variable holds: `mcp.tool(name)`, `mcp.add_tool(function, name=name)`.
 pub(super) fn names_with(by: &ExprCall, variable: &str) -> bool {
     let named = NAME.iter().filter_map(|name| keyword(by, name));
-    named.chain(&by.arguments.args).any(|value| name_of(value) == Some(variable))
+    // `mcp.tool(name)`, `mcp.add_tool(function, name)`
+    named.chain(by.arguments.args.iter().take(2)).any(|value| name_of(value) == Some(variable))
 }

@@ -52,7 +52,7 @@ pub(super) use runs::runs_a_server;
 pub(super) use servers::servers_of;
 
 use super::literals::keyword;
-use super::module::{Binding, Module, name_of};
+use super::module::{Binding, Module};
 use super::names::Named;
 use crate::discovery::Given;
 
@@ -113,6 +113,14 @@ pub(super) enum Content {
     Link,
     /// Anything.
     Any,
+}
+
+/// Whether a file imports something that makes tools or agents.
+pub(super) fn imports_a_framework(module: &Module<'_>) -> bool {
+    module.imports.iter().any(|import| {
+        let top = package(import);
+        FRAMEWORKS.contains(&top) || registered::AGENTS.contains(&top) || import.starts_with("google.adk")
+    })
 }
 
 /// The functions of a file that frameworks make tools, by the place of their `def`.
@@ -259,19 +267,26 @@ fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
     let takes_tools =
         || SERVERS.contains(&word) || full.as_deref().is_some_and(is_agent) || word == "ToolNode" || binds();
     let Some(list) = keyword(call, "tools").or(by_place).filter(|_| takes_tools()) else { return &[] };
-    let list = match (list, module.resolve(list)) {
-        (Expr::Name(name), Named::Value { value, .. }) if !grows(module, &name.id) => value,
+    let list = match list {
+        Expr::Name(name) => fixed(module, &name.id).filter(|list| are_named(module, list)).unwrap_or(list),
         _ => list,
     };
     list.as_list_expr().map_or(&[], |list| &list.elts)
 }
 
-/// Whether the file adds to a list: `TOOLS.append(search)`
-fn grows(module: &Module<'_>, list: &str) -> bool {
-    module.calls.iter().any(|call| {
-        let method = call.func.as_attribute_expr().filter(|method| name_of(&method.value) == Some(list));
-        method.is_some_and(|method| ["append", "extend", "insert"].contains(&method.attr.as_str()))
-    })
+/// What a name is bound to for good: a list or dictionary that nothing changes.
+fn fixed<'a>(module: &Module<'a>, name: &str) -> Option<&'a Expr> {
+    let is_changed = module.changed.as_ref().is_none_or(|changed| changed.contains(name));
+    match module.bindings.get(name)? {
+        Binding::Value(value) if !is_changed => Some(value),
+        _ => None,
+    }
+}
+
+/// Whether every item of a list is a function of the file or something from another one.
+fn are_named(module: &Module<'_>, list: &Expr) -> bool {
+    let is_named = |item: &Expr| function_named(module, item).is_some() || module.outside_name(item).is_some();
+    list.as_list_expr().is_some_and(|list| list.elts.iter().all(is_named))
 }
 
 /// What is known of a function that an agent or a server is given in a list.

@@ -10,8 +10,8 @@ use ruff_python_ast::{Alias, Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 use super::local::{LocalImports, module_of};
 use super::loops::{Loop, names_with};
 use super::{
-    FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, is_agent, is_class, keyword,
-    listed_offer, listed_tools, package, read_offer, word_of,
+    FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, imports_a_framework, is_agent, is_class,
+    keyword, last_name, listed_offer, listed_tools, package, read_offer, word_of,
 };
 use crate::discovery::given::OWN;
 use crate::discovery::python::module::{Module, name_of};
@@ -20,7 +20,7 @@ use crate::discovery::python::syntax::Depth;
 use crate::discovery::{Given, is_standard};
 
 /// Further packages whose agents are given functions.
-const AGENTS: [&str; 4] = ["langgraph", "autogen_agentchat", "deepagents", "haystack"];
+pub(super) const AGENTS: [&str; 4] = ["langgraph", "autogen_agentchat", "deepagents", "haystack"];
 
 /// More functions of other files are not read.
 const MOST: usize = 1000;
@@ -38,11 +38,7 @@ pub(super) fn registered<'m, 'a>(module: &'m Module<'a>, body: &'a [Stmt]) -> Re
         gives: false,
         unread: Vec::new(),
     };
-    let is_of_framework = |import: &str| {
-        let top = package(import);
-        FRAMEWORKS.contains(&top) || AGENTS.contains(&top) || import.starts_with("google.adk")
-    };
-    if module.imports.iter().any(|import| is_of_framework(import)) {
+    if imports_a_framework(module) {
         search.visit_body(body);
     }
     search
@@ -83,7 +79,8 @@ impl<'a> Registered<'_, 'a> {
 
     /// `mcp.tool(name="x")(notes.search)`, where `notes` is another module.
     fn of_other_file(&mut self, call: &'a ExprCall) {
-        let by_agent = self.module.outside_name(&call.func).is_some_and(|full| is_agent(&full));
+        let full = self.module.outside_name(&call.func);
+        let is_server = full.is_some_and(|full| SERVERS.contains(&last_name(&full)));
         for one in listed_tools(self.module, call) {
             let made = one.as_call_expr().filter(|made| is_class(self.module, &made.func));
             let is_given = match made {
@@ -92,7 +89,7 @@ impl<'a> Registered<'_, 'a> {
                 }
                 None => self.give(one, &Offer::default(), None),
             };
-            self.gives |= is_given && !by_agent; // an agent needs no server
+            self.gives |= is_given && is_server; // an agent needs none
         }
         let Some(by) = registering(call).filter(|by| is_by_server(self.module, by)) else { return };
         let Some(value) = given_to(call) else { return };

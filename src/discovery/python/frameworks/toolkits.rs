@@ -80,10 +80,12 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// `self.register(self.a, name="search")`
+/// `self.register(self.a, name="search")`, `Function.from_callable(self.a, name="search")`
 fn registered_as(call: &ExprCall) -> Option<(&str, &str)> {
-    let by = call.func.as_attribute_expr().filter(|by| by.attr.as_str() == "register")?;
-    name_of(&by.value).filter(|of| *of == "self")?;
+    let by = call.func.as_attribute_expr()?;
+    let is_own = || name_of(&by.value) == Some("self") || by.value.is_call_expr(); // `super()`
+    let registers = by.attr.as_str() == "register" && is_own() || by.attr.as_str() == "from_callable";
+    let call = Some(call).filter(|_| registers)?;
     let arguments = &call.arguments.args;
     let method = keyword(call, "function").or_else(|| arguments.first())?.as_attribute_expr()?;
     let name = keyword(call, "name").or_else(|| arguments.get(1)).and_then(text)?;

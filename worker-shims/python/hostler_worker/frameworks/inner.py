@@ -95,7 +95,11 @@ def _inner_function(module, maker, line, name, host, way, by):
             _results[by] = _made_tools(_made_by(module, owner, method, found) if way is None else _called_by(host, way), found)
         gc.collect()  # without those of earlier makings that nothing holds
         _functions[key] = {code: _functions_of(code) for code in codes}
-    return code, _functions[key][code]
+    functions = _functions[key]
+    if not functions[code]:  # perhaps another branch defines it
+        others = [other for other in codes if other.co_name == name and functions[other]]
+        code = others[0] if len(others) == 1 else code
+    return code, functions[code]
 
 
 def _bound_method(module, maker, line, name, host, way, by):
