@@ -90,7 +90,8 @@ class Files(unittest.IsolatedAsyncioTestCase):
         async with connected(tools, config=config) as hostler:
             answer = await hostler.call("engine_well")
             self.assertEqual(answer.code, "STARTUP_FAILED")
-            self.assertRegex(answer.message, r"not ready within 500ms; it was at engine.py:\d+ in <module>. Raise its `startup_timeout` at .*hostler.toml:2, which is in force")
+            self.assertRegex(answer.message, r"not ready within 500ms; it was at engine.py:\d+ in <module>. .*`startup_timeout` at .*hostler.toml:2, which is in force")
+            self.assertIn('if __name__ == "__main__":', answer.message)
             write_tool(tools, "engine", BODY)
             self.assertEqual(await hostler.value("engine_well"), 1)
 
