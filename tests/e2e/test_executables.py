@@ -100,6 +100,8 @@ class Asked(unittest.TestCase):
         refused = json.loads(run("call", "--json", "needs", "--tools", str(tools)).stdout)["error"]
         self.assertEqual(refused["code"], "TOOL_CRASHED")
         self.assertIn('`input_option = "--execute"` under [tool.needs]', refused["message"])
+        script(tools, "fails", '#!/bin/sh\n[ "$1" = --schema ] && echo "{}" && exit\necho "cannot read --json" >&2; exit 1\n')
+        self.assertNotIn("input_option", run("call", "--json", "fails", "--tools", str(tools)).stdout, "it shows no usage")
         long = run("call", "--json", "is_set", "--input", "-", "--tools", str(tools), "--config", str(config), stdin=json.dumps({"text": "x" * (128 << 10)}))
         self.assertEqual(json.loads(long.stdout)["error"]["code"], "INVALID_PARAMS", long)
         wrong = run("list", "--tools", str(tools), "--config", str(config_file(folder, '[tool.is_set]\ninput_option = "x"\n')))

@@ -149,6 +149,9 @@ fn literal_defaults_are_shown_and_computed_ones_are_not() {
                "m": null, "n": null, "o": []})
     );
     assert_eq!(found["e"], json!({"default": null}));
+    let doubled: Vec<String> = (1..14).map(|n| format!("N{n} = N{0} + N{0}\n", n - 1)).collect();
+    let doubled = properties(&format!("N0 = 1\n{}", doubled.concat()), "a=N4, b=N13");
+    assert_eq!((&doubled["a"]["default"], doubled["b"].get("default")), (&json!(16), None), "a thousand steps");
     assert_eq!(found["m"], found["n"]);
     let computed = properties(
         "",

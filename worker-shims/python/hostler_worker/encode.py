@@ -91,20 +91,21 @@ def default(value):
         return _own_form(value) if "pydantic_core" in sys.modules else str(value).strip("()")
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
-    place = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    if readers is not None and "mcp" in sys.modules and "-packages" not in place:
-        written = _annotated(value)
-        if written:
-            return written
+    written = readers is not None and "mcp" in sys.modules and _annotated(value)
+    if written:
+        return written
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
 
 
 def _annotated(value):
-    """What a class declares by annotations, as the SDK of MCP writes it."""
+    """What a class of the author's declares by annotations, as the SDK of MCP writes it."""
     from .convert import annotations_of
 
+    if "-packages" in (getattr(sys.modules.get(type(value).__module__), "__file__", None) or ""):
+        return None
     own = [base for base in type(value).__mro__ if base.__module__ not in ("builtins", "typing", "abc")]
-    names = dict.fromkeys(name for base in reversed(own) for name in annotations_of(base) if not name.startswith("_"))
+    names = dict.fromkeys(name for base in reversed(own) for name, hint in annotations_of(base).items()
+                          if not name.startswith("_") and "ClassVar" not in str(hint))
     return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 

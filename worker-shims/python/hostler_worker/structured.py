@@ -105,12 +105,12 @@ def _dataclass(cls, builder, args):
     initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
     described = {name: field.default for name, field in fields.items() if is_description(field.default)}
     optional = [name for name, field in fields.items() if described.get(name, field).default is None]  # `x: int = None` means it
-    hints_as_written = [builder.resolve(hint) for base in cls.__mro__ if base is not object for hint in annotations_of(base).values()]
-    convert = _of_pydantic(cls, builder, args, bool(described) or _are_renamed(hints_as_written))
+    is_renamed = _is_renamed(cls, builder)
+    convert = _of_pydantic(cls, builder, args, bool(described) or is_renamed)
     if convert is not None:
         from . import models
 
-        if models.names_fields_otherwise(cls, hints_as_written):
+        if is_renamed:
             return _closed(cls, None, convert)
         keys = models.aliases_of(described)
         unnamed = [name for name, (texts, heads) in keys.items() if heads and not texts]
@@ -122,10 +122,13 @@ def _dataclass(cls, builder, args):
     return _from_fields(cls, hints, [*fields, *initial], required, described)
 
 
-def _are_renamed(hints):
-    """`Annotated[int, Field(alias="id")]`; a file without pydantic has none."""
-    notes = [note for hint in hints for note in getattr(hint, "__metadata__", ()) if is_description(note)]
-    return any((getattr(note, "validation_alias", None) or note.alias) is not None for note in notes)
+def _is_renamed(cls, builder):
+    """Whether pydantic has other names for its fields, apart from their defaults: `Annotated[int, Field(alias="id")]`"""
+    if "pydantic" not in sys.modules:
+        return False
+    from .models import names_fields_otherwise
+
+    return names_fields_otherwise(cls, [builder.resolve(hint) for base in cls.__mro__ for hint in annotations_of(base).values()])
 
 
 def _from_fields(cls, converters, fields, required, described=()):

@@ -86,24 +86,21 @@ class Made:
     def get(self):
         with _making:
             if self.kind not in _made:
-                _made[self.kind] = self.kind()
+                _made[self.kind] = self.make()
             return _made[self.kind]
 
+    def make(self):
+        return self.kind()
 
-class _Held:
+
+class _Held(Made):
     """The only instance of a class that the file has made without a name, and something holds."""
 
-    def __init__(self, kind):
-        self.kind = kind
-
-    def get(self):
-        with _making:
-            if self.kind not in _made:
-                there = [one for one in gc.get_objects() if type(one) is self.kind]
-                if len(there) != 1:
-                    raise RuntimeError(_why_not_one(self.kind.__name__, len(there)))
-                _made[self.kind] = there[0]
-            return _made[self.kind]
+    def make(self):
+        there = [one for one in gc.get_objects() if type(one) is self.kind]
+        if len(there) != 1:
+            raise RuntimeError(_why_not_one(self.kind.__name__, len(there)))
+        return there[0]
 
 
 def _why_not_one(name, count):
