@@ -31,6 +31,8 @@ const LOOK: Duration = Duration::from_millis(2);
 const PART: Duration = Duration::from_millis(50);
 /// The most that is read of what one says before it listens.
 const LONGEST: u64 = 4096;
+/// How often one is started. It may be killed before it listens, by a user or by a system without memory.
+const STARTS: usize = 3;
 
 /// Why a client is not served by a shared hostler. It is served by a hostler of its own then.
 #[derive(Debug, thiserror::Error)]
@@ -126,13 +128,30 @@ pub fn find_or_start(
     if let Some(stream) = find_soon(place, until)? {
         return Ok(stream);
     }
-    let said = start_detached(OsStr::new(COMMAND), variables(environment))
-        .map_err(|error| Unshared::NotStarted(error.to_string()))?;
-    if let Err(why) = wait_until_ready(said, until, is_over) {
+    let start = || start_detached(OsStr::new(COMMAND), variables(environment));
+    start_and_find(start, || find_soon(place, until), until, is_over)
+}
+
+/// Starts one until it can be reached.
+fn start_and_find(
+    start: impl Fn() -> io::Result<PipeReader>,
+    find: impl Fn() -> Result<Option<UnixStream>, Unshared>,
+    until: Instant,
+    is_over: &mut dyn FnMut() -> bool,
+) -> Result<UnixStream, Unshared> {
+    for _ in 0..STARTS {
+        let said = start().map_err(|error| Unshared::NotStarted(error.to_string()))?;
+        let begun = first_line(said, until, is_over);
+        if matches!(begun, Err(Unshared::Interrupted)) {
+            return Err(Unshared::Interrupted);
+        }
         // Another one may have been faster, whose starter was killed.
-        return find_soon(place, until)?.filter(|_| !matches!(why, Unshared::Interrupted)).ok_or(why);
+        if let Some(stream) = find()? {
+            return Ok(stream);
+        }
+        begun?;
     }
-    find_soon(place, until)?.ok_or_else(|| Unshared::NotStarted("it ended at once".to_owned()))
+    Err(Unshared::NotStarted(format!("it ended at once, {STARTS} times")))
 }
 
 /// Waits while the queue of one that listens is full.
@@ -179,8 +198,8 @@ fn variables(environment: &Environment) -> BTreeMap<OsString, OsString> {
     needed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Waits for the first line of a started one: that it listens, or why it does not.
-fn wait_until_ready(mut said: PipeReader, until: Instant, is_over: &mut dyn FnMut() -> bool) -> Result<(), Unshared> {
+/// Waits for the first line of a started one: that it listens, or why it does not. One that was killed says nothing.
+fn first_line(mut said: PipeReader, until: Instant, is_over: &mut dyn FnMut() -> bool) -> Result<(), Unshared> {
     let mut text = Vec::new();
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -199,14 +218,14 @@ fn wait_until_ready(mut said: PipeReader, until: Instant, is_over: &mut dyn FnMu
         }
     }
     match String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim() {
-        READY => Ok(()),
-        "" => Err(Unshared::NotStarted("it ended at once".to_owned())),
+        READY | "" => Ok(()),
         reason => Err(Unshared::NotStarted(reason.to_owned())),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::io::Write;
 
     use super::*;
@@ -217,16 +236,41 @@ mod tests {
             let (reader, mut writer) = io::pipe().unwrap();
             writer.write_all(text.as_bytes()).unwrap();
             drop(writer);
-            wait_until_ready(reader, Instant::now() + Duration::from_secs(20), &mut || false)
+            first_line(reader, Instant::now() + Duration::from_secs(20), &mut || false)
         };
         assert!(said("ready\nmore").is_ok());
         assert!(matches!(said("no disk\n"), Err(Unshared::NotStarted(why)) if why == "no disk"));
-        assert!(matches!(said(""), Err(Unshared::NotStarted(_))));
         let (reader, _writer) = io::pipe().unwrap();
-        assert!(wait_until_ready(reader, Instant::now(), &mut || false).is_err(), "it says nothing");
+        assert!(first_line(reader, Instant::now(), &mut || false).is_err(), "it says nothing");
         let (reader, _writer) = io::pipe().unwrap();
         let far = Instant::now() + Duration::from_hours(1);
-        assert!(matches!(wait_until_ready(reader, far, &mut || true), Err(Unshared::Interrupted)));
+        assert!(matches!(first_line(reader, far, &mut || true), Err(Unshared::Interrupted)));
+    }
+
+    /// Starts those that say this; the last one can be reached if it listens. Returns how many were started.
+    fn starts_of(said: &[&str]) -> (usize, Result<UnixStream, Unshared>) {
+        let count = Cell::new(0);
+        let start = || {
+            let (reader, mut writer) = io::pipe()?;
+            writer.write_all(said[count.replace(count.get() + 1)].as_bytes())?;
+            Ok(reader)
+        };
+        let find = || {
+            let is_there = count.get() == said.len() && said[count.get() - 1] == READY;
+            Ok(is_there.then(|| UnixStream::pair().unwrap().0))
+        };
+        let found = start_and_find(start, find, Instant::now() + Duration::from_secs(20), &mut || false);
+        (count.get(), found)
+    }
+
+    #[test]
+    fn another_one_is_started_where_one_is_killed() {
+        assert!(matches!(starts_of(&["", READY]), (2, Ok(_))), "before it listens");
+        assert!(matches!(starts_of(&[READY, "", READY]), (3, Ok(_))), "when it listens");
+        assert!(
+            matches!(starts_of(&["", "no disk\n", READY]), (2, Err(Unshared::NotStarted(why))) if why == "no disk")
+        );
+        assert!(matches!(starts_of(&[""; 9]), (STARTS, Err(Unshared::NotStarted(_)))), "not for ever");
     }
 
     #[test]
