@@ -202,7 +202,7 @@ impl CacheLines {
 }
 
 /// Increased with every change to what is stored or to its meaning.
-pub(super) const FORMAT: u32 = 29;
+pub(super) const FORMAT: u32 = 30;
 
 /// A tool file as it is stored: without what depends on other files.
 #[derive(Serialize, Deserialize)]

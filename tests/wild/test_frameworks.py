@@ -187,13 +187,15 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("langchain-core==0.3.86", "langchain-core==1.8.3"):
             with self.subTest(needs):
                 await self.served(
-                    "langchain_tools", needs, names=("multiply", "search_tool", "whose", "greet", "measured", "keep", "Adder", "weather"),
+                    "langchain_tools", needs, names=("multiply", "search_tool", "largest", "whose", "greet", "measured", "keep", "Adder", "weather"),
                     multiply=({"a": 3, "b": 4}, 12), search_tool=({"query": "x"}, ["x 0", "x 1", "x 2"]),
                     whose=({"item": "tea"}, "tea is ada's, 32, ada"), greet=({"name": "Bo"}, "Hello, Bo!"),
                     measured=({"text": "four"}, "4 characters"), keep=({"text": "a"}, "kept a"), Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
                 async with self.connected() as session:
                     answer = await session.call("langchain_tools_keep", text="nothing")
                     self.assertEqual((answer.failed, "kept nothing" in answer.text), (True, True), answer.text)
+                    self.assertEqual(await session.value("langchain_tools_largest", sides=6), 6)
+                    self.assertEqual((await session.call("langchain_tools_largest", sides=1)).code, "INVALID_PARAMS")
 
     async def test_openai_agents(self):
         for needs in ("openai-agents==0.7.0", "openai-agents==0.24.0"):
@@ -221,7 +223,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual([await session.value("agno_tools_count") for _ in range(2)], [1, 2], "the session keeps it")
 
     async def test_adk(self):
-        await self.served("adk_agent", "google-adk==2.13.0", names=("roll", "spend"), roll=({"sides": 6}, [6]))
+        await self.served("adk_agent", "google-adk==2.13.0", names=("roll", "spend", "whose"), roll=({"sides": 6}, [6]),
+                          whose=({"account": 7}, "7 is ada's, 1"))
         async with self.connected() as session:
             self.assertEqual((await session.tools())["adk_agent_roll"].input_schema["required"], ["sides"])
             missing = await session.call("adk_agent_spend", amount=1)
@@ -235,13 +238,15 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_strands(self):
         await self.served(
-            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop", "alone"), alone=({"word": "a"}, "a True"), keep=({"text": "a"}, "kept a"),
+            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop", "alone", "paint"), alone=({"word": "a"}, "a True"), keep=({"text": "a"}, "kept a"),
             letters=({"word": "strawberry", "letter": "r"}, 3), whoami=({"greeting": "hi"}, "hi True"),
             query=({"sql": "select"}, {"dsn": "memory", "sql": "select"}))
         async with self.connected() as session:
             for answer in (await session.call("strands_tools_keep", text="nothing"), await session.call("strands_tools_drop", text="a")):
                 self.assertEqual((answer.failed, "there is nothing" in answer.text), (True, True), answer.text)
             self.assertEqual(await session.value("strands_tools_pages"), {"content": [{"text": "x"}], "next_page": "abc"})
+            self.assertEqual(await session.value("strands_tools_paint", colour="red"), "red paint")
+            self.assertEqual((await session.call("strands_tools_paint", colour="x")).code, "INVALID_PARAMS")
 
     async def test_autogen(self):
         await self.served("autogen_tools", "autogen-core==0.7.5", names=("stock_price",), stock_price=({"ticker": "ABC"}, 3.0))

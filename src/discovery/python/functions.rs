@@ -1,13 +1,15 @@
 //! Functions and methods as tools: what is said of them, and the schemas of what they take.
 
-use ruff_python_ast::{Expr, ParameterWithDefault, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, ParameterWithDefault, Stmt, StmtClassDef, StmtFunctionDef};
 use serde_json::{Map, Value};
 
 use super::classes::ClassKind;
 use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
 use super::fields::{FieldInfo, noted_field};
-use super::frameworks::{Arguments, Offer, is_given_by_framework, is_injected, server_of, tool_name, words_before};
+use super::frameworks::{
+    Arguments, Offer, is_given_by_framework, is_injected, server_of, tool_name, words_before, written_schema,
+};
 use super::known_types::{KnownType, Side};
 use super::literals::literal;
 use super::module::{Module, docstring_of, name_of};
@@ -165,7 +167,7 @@ impl Properties {
     }
 }
 
-/// Arguments that a class declares by its fields: `@tool(args_schema=Search)`.
+/// Arguments that a class declares by its fields, or a schema: `@tool(args_schema=Search)`.
 #[derive(Default)]
 struct DeclaredArguments<'a> {
     /// The schema of each, and whether it must be given.
@@ -183,13 +185,37 @@ impl DeclaredArguments<'_> {
 }
 
 fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArguments<'a> {
-    let Arguments::Class(class) = offer.arguments else { return DeclaredArguments::default() };
-    let Named::Class(class) = module.resolve(class) else { return DeclaredArguments::default() };
+    let Arguments::Declared(written) = offer.arguments else { return DeclaredArguments::default() };
+    let schema = match module.resolve(written) {
+        Named::Class(class) => return declared_by_class(module, class),
+        Named::Value { value, is_alias: false, .. } => value,
+        _ => written,
+    };
+    let schema = written_schema(module, schema);
+    // Definitions are not taken over.
+    let fields = if schema.keys().any(|key| key.starts_with('$')) { Vec::new() } else { fields_of(module, schema) };
+    DeclaredArguments { fields, ..DeclaredArguments::default() }
+}
+
+fn declared_by_class<'a>(module: &Module<'a>, class: &'a StmtClassDef) -> DeclaredArguments<'a> {
     let mut hints = Hints::new(module, Side::Validated);
-    let mut definition = hints.definition_of(class);
-    let required = definition.remove("required").unwrap_or_default();
+    let mut fields = fields_of(module, hints.definition_of(class));
+    let annotated = module.ancestry(class);
+    let annotated = annotated.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_ann_assign_stmt);
+    let given = annotated.filter(|field| is_given_by_framework(module, &field.annotation));
+    let hidden: Vec<&str> = given.filter_map(|field| name_of(&field.target)).collect();
+    fields.retain(|(name, _)| !hidden.contains(&name.as_str()));
+    DeclaredArguments { fields, references: hints.references, hidden }
+}
+
+/// The properties of a schema, and whether each must be given.
+fn fields_of(module: &Module<'_>, mut schema: Schema) -> Vec<(String, (Schema, bool))> {
+    let required = schema.remove("required").unwrap_or_default();
     let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|other| other == name));
-    let Some(Value::Object(fields)) = definition.remove("properties") else { return DeclaredArguments::default() };
+    let Some(Value::Object(fields)) = schema.remove("properties") else { return Vec::new() };
+    if !module.budget.spend(fields.len()) {
+        return Vec::new();
+    }
     let field = |(name, schema): (String, Value)| match schema {
         Value::Object(schema) => {
             let is_required = is_required(&name);
@@ -197,15 +223,7 @@ fn declared_arguments<'a>(module: &Module<'a>, offer: &Offer<'a>) -> DeclaredArg
         }
         _ => None,
     };
-    if !module.budget.spend(fields.len()) {
-        return DeclaredArguments::default();
-    }
-    let annotated = module.ancestry(class);
-    let annotated = annotated.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_ann_assign_stmt);
-    let given = annotated.filter(|field| is_given_by_framework(module, &field.annotation));
-    let hidden: Vec<&str> = given.filter_map(|field| name_of(&field.target)).collect();
-    let fields = fields.into_iter().filter(|(name, _)| !hidden.contains(&name.as_str())).filter_map(field);
-    DeclaredArguments { fields: fields.collect(), references: hints.references, hidden }
+    fields.into_iter().filter_map(field).collect()
 }
 
 /// One argument.

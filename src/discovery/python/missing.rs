@@ -2,7 +2,7 @@
 
 use ruff_text_size::Ranged;
 
-use super::frameworks::{extends_open_webui, idle_classes, needed_by_constructor};
+use super::frameworks::{extends_open_webui, foreign_tools, idle_classes, needed_by_constructor, server_of_document};
 use super::module::Module;
 use crate::discovery::several::{INNER_TOOLS, MARK};
 
@@ -43,6 +43,27 @@ pub(super) fn warn_of_unmade(module: &mut Module<'_>, source: &str) {
     }
 }
 
+/// The line where a file makes a server or an agent of tools that are not written in it, what that means, and what to do.
+fn tools_made_elsewhere(module: &Module<'_>) -> Option<(usize, String, &'static str)> {
+    if let Some((call, by)) = server_of_document(module) {
+        let what = format!("`{by}` makes tools while it runs, and those are not served");
+        let fix = "write functions that do what is needed of them, each with `@mcp.tool` or in a file without a server";
+        return Some((module.lines.of_node(call), what, fix));
+    }
+    let given = foreign_tools(module);
+    let (call, first, full) = given.first()?;
+    let others = match given.len() {
+        1 => String::new(),
+        2 => format!(" and `{}`", given[1].1),
+        count => format!(" and {} others", count - 1),
+    };
+    let (tools, come) =
+        if given.len() == 1 { ("tool", "comes from another file") } else { ("tools", "come from other files") };
+    let what = format!("no public functions; the agent's {tools} `{first}`{others} {come} (`{full}`)");
+    let fix = "write functions that call them, or put the file that defines them into the folder";
+    Some((module.lines.of_node(*call), what, fix))
+}
+
 /// Says what to do in a file without tools.
 pub(super) fn warn_of_no_tools(module: &mut Module<'_>) {
     let idle = idle_classes(module);
@@ -65,6 +86,8 @@ pub(super) fn warn_of_no_tools(module: &mut Module<'_>) {
             instance
         };
         module.warn(line, "no-tools", what, &fix);
+    } else if let Some((line, what, fix)) = tools_made_elsewhere(module) {
+        module.warn(line, "no-tools", what, fix);
     } else {
         let makes_program = !module.servers.program.groups.is_empty();
         let what = match (module.servers.makes, makes_program) {

@@ -99,9 +99,9 @@ pub(super) struct Served<'a> {
 
 /// The functions and then the methods that are tools, with warnings about `__all__` and names.
 pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) -> Vec<Served<'a>> {
-    let exported = module.exports.names.as_ref();
-    let exported: Option<Vec<&'a str>> = exported.map(|names| names.iter().map(|(name, _)| *name).collect());
-    let Methods { mut served, refused, inherited, exported } = methods(module, exported.as_deref());
+    let listed = module.exports.names.as_ref();
+    let listed: Option<Vec<&'a str>> = listed.map(|names| names.iter().map(|(name, _)| *name).collect());
+    let Methods { mut served, refused, inherited, exported } = methods(module, listed.as_deref());
     let inherited = inherited.into_iter().map(|(name, target)| Exported { name, target, target_is_class: true });
     module.servers.exported.extend(inherited);
     for given in given_methods(module) {
@@ -119,9 +119,27 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>, body: &'a [Stmt]) ->
         .map(|function| (None, function, module.offers.get(function).copied().unwrap_or_default()));
     let made = module.offers.makers.iter().filter(|maker| !maker.waits).flat_map(|maker| maker.served(module));
     let made = made.map(|made| of_maker(module, made));
+    let renamed = listed.iter().flatten().filter_map(|name| renamed(module, name));
+    let made = made.chain(renamed);
     let functions = marked.map(|(symbol, function, offer)| a_function(module, symbol, function, offer)).chain(made);
     // Of two tools of one name, the function has it.
     functions.chain(served).filter(|one| !one.offer.is_off).collect()
+}
+
+/// A function of the file that `__all__` has by another name: `search = _impl`
+fn renamed<'a>(module: &Module<'a>, name: &'a str) -> Option<Served<'a>> {
+    let function = function_by_other_name(module, name)?;
+    let mut offer = module.offers.get(function).copied().unwrap_or_default();
+    offer.name = Some(name);
+    Some(a_function(module, Some(name.to_owned()), function, offer))
+}
+
+fn function_by_other_name<'a>(module: &Module<'a>, name: &str) -> Option<&'a StmtFunctionDef> {
+    let Some(Binding::Value(Expr::Name(other))) = module.bindings.get(name) else { return None };
+    match module.bindings.get(other.id.as_str()) {
+        Some(Binding::Function(function)) => Some(function),
+        _ => None,
+    }
 }
 
 /// The functions that are tools where something calls what makes them, still without them, and they.
@@ -157,7 +175,7 @@ fn a_function<'a>(
         Some(CommandKind::Click) => Some(arguments_of(module, function)),
         _ => match offer.arguments {
             Arguments::Dictionary(declared) | Arguments::Request(declared) => Some(arguments_in(module, declared)),
-            Arguments::Parameters | Arguments::Class(_) => None,
+            Arguments::Parameters | Arguments::Declared(_) => None,
         },
     };
     let is_request = matches!(offer.arguments, Arguments::Request(_));
@@ -223,7 +241,7 @@ fn listed<'a>(
         let is_function = functions.iter().any(|function| function.name.as_str() == *name);
         // `__all__ = ["mcp", "search"]`
         let is_beside_tools = module.offers.are_marked && module.bindings.contains_key(name);
-        if is_function || is_beside_tools {
+        if is_function || is_beside_tools || function_by_other_name(module, name).is_some() {
             continue;
         }
         let mut what = format!("{}, which is not a function of this file", names_in_all(name));

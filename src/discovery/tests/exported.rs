@@ -80,6 +80,8 @@ fn a_class_of_a_neighbour_offers_what_it_says() {
 #[test]
 fn names_by_a_star_or_an_assignment_are_found() {
     assert_eq!(of("from boxes import *\n__all__ = ['lookup']\n"), ["main.lookup beside:boxes.py:lookup"]);
+    let other_names = "def _search(q: str): ...\ndef find(q: str): ...\nsearch = _search\nagain = find\n__all__ = ['search', 'find', 'again']\n";
+    assert_eq!(of(other_names), ["boxes.lookup lookup", "main.search search", "main.find find", "main.again again"]);
     let assigned = "import boxes\nfind = boxes.lookup\ndef own(): ...\n__all__ = ['find', 'own']\n";
     assert_eq!(of(assigned), ["main.own own", "main.find beside:boxes.py:lookup"]);
 }

@@ -78,6 +78,30 @@ fn unusable_declarations_are_warned_about() {
     assert_eq!(names(&found), ["f"]);
     assert_warnings(&found, &[(1, "star-args", "*values"), (2, "name", "`größe`"), (3, "exports", "`pack`")]);
     assert_warnings(&file("x = 1\n"), &[(1, "no-tools", "no public functions")]);
+    for (source, line, names) in [
+        (
+            "from google.adk.agents import Agent\nfrom google.adk.tools import look\na = Agent(tools=[look])\n",
+            3,
+            "google.adk.tools.look",
+        ),
+        (
+            "from agno.agent import Agent\nfrom agno.tools.x import X\nt = X(1)\na = Agent(tools=[t, X(2)])\n",
+            4,
+            "agno.tools.x.X",
+        ),
+        (
+            "from agno.agent import Agent\nfrom .other import look\nif 1:\n    a = Agent(tools=[look])\n",
+            4,
+            ".other.look",
+        ),
+        ("import fastmcp\nfrom fastmcp import FastMCP\nmcp = FastMCP.from_openapi({})\n", 3, "FastMCP.from_openapi"),
+        ("from fastmcp.server import create_proxy\nmcp = create_proxy('u')\n", 2, "create_proxy"),
+    ] {
+        let found = file(source);
+        let [warning] = &found.warnings[..] else { panic!("{source}\n{:?}", found.warnings) };
+        assert_eq!((warning.rule.as_ref(), warning.line), ("no-tools", line), "{source}");
+        assert!(warning.reason.what.contains(&format!("`{names}`")), "{}", warning.reason.what);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Functions that frameworks make tools.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::{Function, Role, ToolFile};
 use super::{file, function, names};
@@ -136,20 +136,6 @@ fn what_a_framework_gives_is_no_argument() {
     assert_eq!(left("class Context: ...", "a: int, ctx: Context"), ["a", "ctx"]);
     assert_eq!(left("", "a: int, agent: str"), ["a", "agent"]);
     assert_eq!(left("from agno.tools import tool\n@tool", "a: int, agent: str"), ["a"]);
-}
-
-#[test]
-fn a_class_declares_the_arguments() {
-    let found: Function = function(
-        "from langchain_core.tools import tool\nfrom pydantic import BaseModel, Field\n\
-         class In(BaseModel):\n    query: str = Field(description='What.')\n    limit: int = Field(default=7, ge=1)\n\
-         @tool('search', args_schema=In)\ndef f(query: str, limit: int, other: bool = False): 'D.'\n",
-    );
-    let schema = Value::Object(found.input_schema.read());
-    assert_eq!(schema["properties"]["query"], json!({"type": "string", "description": "What."}));
-    assert_eq!(schema["properties"]["limit"], json!({"type": "integer", "minimum": 1, "default": 7}));
-    assert_eq!(schema["properties"]["other"], json!({"type": "boolean", "default": false}));
-    assert_eq!(schema["required"], json!(["query"]));
 }
 
 #[test]
@@ -344,13 +330,6 @@ fn what_authors_guard_or_switch_off_stays_so() {
     let hidden =
         function("import x as t\n@t.tool(exclude_args=['b'])\ndef f(a: int, b: int = 1): ...\n").input_schema.read();
     assert_eq!(hidden["properties"], json!({"a": {"type": "integer"}}));
-    let injected = function(
-        "from langchain_core.tools import tool, InjectedToolArg\nfrom typing import Annotated\nfrom pydantic import BaseModel\n\
-         class In(BaseModel):\n    pets: list[str]\n    user: Annotated[str, InjectedToolArg]\n\
-         @tool(args_schema=In)\ndef f(pets, user): 'D.'\n",
-    );
-    let schema = injected.input_schema.read();
-    assert_eq!((&schema["required"], schema["properties"].as_object().unwrap().len()), (&json!(["pets"]), 1));
 }
 
 fn repeated(count: usize, line: impl Fn(usize) -> String) -> String {

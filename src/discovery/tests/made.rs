@@ -53,6 +53,41 @@ fn what_is_given_to_their_decorators_counts() {
 }
 
 #[test]
+fn what_a_base_class_makes_is_served_where_the_file_makes_a_derived_one() {
+    let base = "class Base:\n    def __init__(self, mcp, key):\n        mcp.tool()(self.find)\n        @mcp.tool\n        def f(): ...\n    \
+                def find(self, x: int): ...\n";
+    let of = |kid: &str| file(&format!("from fastmcp import FastMCP\nmcp = FastMCP('x')\n{base}{kid}Kid(mcp, 1)\n"));
+    let found = of("class Middle(Base):\n    pass\nclass Kid(Middle):\n    def other(self): ...\n");
+    assert_eq!(
+        served(&found),
+        [("f", "made:Base.__init__:f".to_owned()), ("find", "made:Base.__init__:.find".to_owned())]
+    );
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    for kid in [
+        "class Kid(Base):\n    def find(self, x: int): ...\n",
+        "class Kid(Base):\n    def __init__(self, mcp, key): ...\n",
+        "class Kid:\n    def __init__(self, mcp, key): ...\n",
+    ] {
+        let found = of(kid);
+        assert!(found.functions.is_empty() && found.warnings[0].rule == "inner-tools", "{kid}\n{found:?}");
+    }
+}
+
+#[test]
+fn methods_that_an_agent_is_given_are_tools() {
+    let of = |agent: &str| {
+        file(&format!(
+            "from agno.agent import Agent\nclass Bot:\n    def __init__(self, name='x'):\n        self.agent = {agent}\n    \
+             def find(self, x: int, session_state): ...\n    def run(self): ...\n"
+        ))
+    };
+    let found = of("Agent(tools=[self.find])");
+    assert_eq!(served(&found), [("find", "made:Bot.__init__:.find".to_owned())]);
+    assert!(!found.functions[0].input_schema.raw().get().contains("self"), "{found:?}");
+    assert!(of("Thing(tools=[self.find])").functions.is_empty());
+}
+
+#[test]
 fn makers_that_need_more_are_reported() {
     let tool = "@mcp.tool()\n    def f(): ...\n";
     for (text, name) in [

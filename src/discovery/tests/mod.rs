@@ -3,6 +3,7 @@ mod cache_files;
 mod classes;
 mod collisions;
 mod commands;
+mod declared;
 mod exported;
 mod files;
 mod folders;

@@ -1,4 +1,4 @@
-"""An agent of ADK, with a callback."""
+"""An agent of ADK, with a callback; and one that its class gives methods."""
 
 from google.adk.agents import Agent
 from google.adk.tools import ToolContext
@@ -20,4 +20,21 @@ def before(callback_context):
     """Called by ADK."""
 
 
+class Bank:
+    made = []
+
+    def __init__(self, owner="nobody"):
+        self.owner = owner
+        self.made.append(owner)
+        self.agent = Agent(name="bank", model="none", tools=[self.whose])
+
+    def whose(self, account: int) -> str:
+        """Says whose an account is."""
+        return f"{account} is {self.owner}'s, {len(self.made)}"
+
+    def close(self):
+        self.agent = None
+
+
+bank = Bank("ada")
 root_agent = Agent(name="dice", model="none", instruction="Roll.", tools=[roll, spend], before_agent_callback=before)

@@ -28,6 +28,12 @@ def search(query: str, limit: int) -> list[str]:
     return [f"{query} {place}" for place in range(limit)]
 
 
+@tool(args_schema={"type": "object", "properties": {"sides": {"type": "integer", "minimum": 2}}, "required": ["sides"]})
+def largest(sides, count=1):
+    """Says the most that dice can show."""
+    return sides * count
+
+
 @tool
 async def whose(item: str, user: Annotated[str, InjectedToolArg], call: Annotated[str, InjectedToolCallId], config: RunnableConfig) -> str:
     """Says whose it is."""

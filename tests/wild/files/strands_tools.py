@@ -40,6 +40,12 @@ def pages() -> dict:
     return {"content": [{"text": "x"}], "next_page": "abc"}
 
 
+@tool(inputSchema={"json": {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}}, "required": ["colour"]}})
+def paint(colour: str) -> str:
+    """Paints."""
+    return f"{colour} paint"
+
+
 class Database:
     def __init__(self, dsn: str = "memory"):
         self.dsn = dsn

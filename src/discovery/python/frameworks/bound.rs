@@ -1,5 +1,5 @@
 //! Methods that are made tools as they are bound: by another method of their class, `mcp.tool(name="search")(self.search)`,
-//! `FunctionTool(self.search)`, or at the top level of the file, `mcp.tool(shop.search)`.
+//! `FunctionTool(self.search)`, `Agent(tools=[self.search])`, or at the top level of the file, `mcp.tool(shop.search)`.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionD
 
 use super::classes::{all_methods, has_decorator, instances};
 use super::registered::{calls_with, given_to, is_by_server, registering};
-use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, package, read_offer};
+use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, listed_offer, listed_tools, package, read_offer};
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
 use crate::discovery::python::public::Served;
@@ -112,7 +112,16 @@ impl<'a> Search<'_, 'a> {
         (is_own || is_by_server(self.module, by)).then_some(by)
     }
 
+    /// The methods that an agent is given: `Agent(tools=[self.search])`
+    fn of_agent(&mut self, call: &'a ExprCall) {
+        let listed = listed_tools(self.module, call).iter().filter_map(|item| self.method(item));
+        let offer = listed_offer(self.module, call);
+        let bound = listed.map(|function| Bound { function, offer, has_computed_name: false, is_of_server: false });
+        self.found.extend(bound.collect::<Vec<_>>());
+    }
+
     fn call(&mut self, call: &'a ExprCall) {
+        self.of_agent(call);
         let registering = self.registers(call);
         let made = || (self.makes_toolkit && self.is_of_framework(call)).then_some(call);
         let Some(by) = registering.or_else(made) else { return };

@@ -39,7 +39,7 @@ pub(super) fn described_by_spec<'a>(module: &Module<'a>) -> Option<(&'a StmtFunc
     Some((function, Offer { name: Some(name), description, arguments, remakes_result: true, ..Offer::default() }))
 }
 
-fn member<'a>(dictionary: &'a ExprDict, wanted: &str) -> Option<&'a Expr> {
+pub(super) fn member<'a>(dictionary: &'a ExprDict, wanted: &str) -> Option<&'a Expr> {
     let is_wanted = |key: &Option<Expr>| key.as_ref().and_then(text) == Some(wanted);
     dictionary.items.iter().find(|item| is_wanted(&item.key)).map(|item| &item.value)
 }

@@ -284,7 +284,7 @@ fn text(module: &Module<'_>, value: &Expr) -> Option<String> {
 }
 
 /// The schema of arguments that is written as a dictionary, or `Search.model_json_schema()`. What is computed in it is left open.
-pub(super) fn written_schema<'a>(module: &Module<'a>, schema: &'a Expr) -> Schema {
+pub(in crate::discovery::python) fn written_schema<'a>(module: &Module<'a>, schema: &'a Expr) -> Schema {
     if let Some(class) = schema.as_call_expr().and_then(|call| call.func.as_attribute_expr())
         && matches!(class.attr.as_str(), "model_json_schema" | "schema")
     {

@@ -42,7 +42,7 @@ pub(super) use groups::{GroupIndex, groups_of, words_before};
 pub(super) use injected::{is_given_by_framework, is_injected, is_type, takes_from_agno};
 pub(super) use inner::{Made, Maker};
 use inner::{decorated_by, makers_of_tools};
-pub(super) use low_level::{LowLevel, low_level_tools, tools_for_others};
+pub(super) use low_level::{LowLevel, low_level_tools, tools_for_others, written_schema};
 pub(super) use mounts::server_of;
 use obstacles::required_by;
 pub(super) use offer::{Agent, Arguments, Offer, tool_name};
@@ -272,6 +272,34 @@ fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
         _ => list,
     };
     list.as_list_expr().map_or(&[], |list| &list.elts)
+}
+
+/// The tools that a file gives agents and that are of other files: the call, what the file calls each, and its full name or that of its
+/// class.
+pub(super) fn foreign_tools<'a>(module: &Module<'a>) -> Vec<(&'a ExprCall, String, String)> {
+    let calls = module.calls.iter().chain(&module.calls_of_program);
+    let given = calls.flat_map(|call| listed_tools(module, call).iter().map(move |tool| (*call, tool)));
+    let foreign = |(call, tool): (&'a ExprCall, &'a Expr)| {
+        let (value, name) = match module.resolve(tool) {
+            Named::Value { value, name, .. } => (value, Some(name.to_owned())),
+            _ => (tool, None),
+        };
+        let full = module.outside_name(value.as_call_expr().map_or(value, |made| &made.func))?;
+        let name = name.unwrap_or_else(|| last_name(&full).to_owned());
+        (!full.starts_with("builtins.")).then_some((call, name, full))
+    };
+    given.filter_map(foreign).collect()
+}
+
+/// What makes a server whose tools are those of a document or of another server: `FastMCP.from_openapi(…)`
+pub(super) fn server_of_document<'a>(module: &Module<'a>) -> Option<(&'a ExprCall, String)> {
+    const BY: [&str; 4] = ["from_openapi", "from_fastapi", "as_proxy", "create_proxy"];
+    module.calls.iter().chain(&module.calls_of_program).find_map(|call| {
+        let full = module.outside_name(&call.func).filter(|full| package(full) == "fastmcp")?;
+        let by = last_name(&full);
+        let class = full.rsplit('.').nth(1).filter(|class| SERVERS.contains(class)).map(|class| format!("{class}."));
+        BY.contains(&by).then(|| (*call, class.unwrap_or_default() + by))
+    })
 }
 
 /// What a name is bound to for good: a list or dictionary that nothing changes.

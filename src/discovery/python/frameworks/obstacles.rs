@@ -60,6 +60,25 @@ impl<'a> Uses<'a> {
         }
         uses
     }
+
+    /// Whether the top level makes an instance of a class that derives from this one, and has what makes the tools from it.
+    fn makes_a_kind_of(&self, module: &Module<'_>, class: &StmtClassDef, maker: &Maker<'_>) -> bool {
+        let methods = maker.methods.iter().map(|method| method.function);
+        let own: HashSet<&str> = methods.chain([maker.function]).map(|method| method.name.as_str()).collect();
+        let mut kinds = self.at_top.iter().filter_map(|name| match module.bindings.get(name) {
+            Some(Binding::Class(kind)) => Some(module.ancestry(kind)),
+            _ => None,
+        });
+        kinds.any(|kind| {
+            // Those that are derived from it come after it.
+            let place = kind.classes.iter().position(|one| std::ptr::eq(*one, class));
+            let derived = place.map(|place| &kind.classes[place + 1..]);
+            derived.is_some_and(|derived| {
+                let mut methods = derived.iter().flat_map(|one| &one.body).filter_map(Stmt::as_function_def_stmt);
+                !methods.any(|method| own.contains(method.name.as_str()))
+            })
+        })
+    }
 }
 
 impl<'a> Visitor<'a> for Uses<'a> {
@@ -83,7 +102,9 @@ pub(super) fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) 
     if let Some(obstacle) = obstacle_to_name(module, maker.class, function) {
         return Some(obstacle);
     }
-    if uses.at_top.contains(name.as_str()) {
+    if uses.at_top.contains(name.as_str())
+        || maker.class.is_some_and(|class| uses.makes_a_kind_of(module, class, maker))
+    {
         return None;
     }
     if let Some(obstacle) = obstacle_to_call(module, function) {

@@ -3,6 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall};
 use serde_json::Map;
 
+use super::dictionaries::member;
 use super::{CommandKind, function_named, text};
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
@@ -51,8 +52,8 @@ pub(in crate::discovery::python) enum Agent {
 pub(in crate::discovery::python) enum Arguments<'a> {
     #[default]
     Parameters,
-    /// The fields of a class: `args_schema=Search`.
-    Class(&'a Expr),
+    /// The fields of a class, `args_schema=Search`, or a schema.
+    Declared(&'a Expr),
     /// The function takes all of them as one dictionary, which is declared by types, a schema or a class.
     Dictionary(Option<&'a Expr>),
     /// The same, within a request.
@@ -126,7 +127,7 @@ pub(super) fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'
         is_off: ENABLED.iter().any(|name| keyword(call, name).is_some_and(is_false)),
         excluded: keyword(call, "exclude_args"),
         remakes_result: keyword(call, "response_format").is_some(),
-        arguments: keyword(call, "args_schema").map_or(Arguments::Parameters, Arguments::Class),
+        arguments: declared_arguments(call).map_or(Arguments::Parameters, Arguments::Declared),
         ..Offer::default()
     };
     let mut is_name = true;
@@ -141,6 +142,14 @@ pub(super) fn read_offer<'a>(module: &Module<'a>, call: &'a ExprCall) -> Offer<'
         is_name &= is_of_langchain && text(argument).is_none();
     }
     offer
+}
+
+/// LangChain's `args_schema=Search`, and `inputSchema={"json": {…}}` of Strands.
+fn declared_arguments(call: &ExprCall) -> Option<&Expr> {
+    keyword(call, "args_schema").or_else(|| {
+        let schema = keyword(call, "inputSchema")?;
+        Some(schema.as_dict_expr().and_then(|schema| member(schema, "json")).unwrap_or(schema))
+    })
 }
 
 /// The name that is served for one that a framework was given, which may be any text.

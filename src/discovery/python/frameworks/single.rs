@@ -52,7 +52,7 @@ pub(super) fn one<'a>(
         name: attribute("name").and_then(text).filter(|name| !name.is_empty()).or(Some(class.name.as_str())),
         description: attribute("description").and_then(text),
         remakes_result: attribute("response_format").is_some(),
-        arguments: attribute("args_schema").map_or(Arguments::Parameters, Arguments::Class),
+        arguments: attribute("args_schema").map_or(Arguments::Parameters, Arguments::Declared),
         ..Offer::default()
     };
     let arguments =

@@ -115,8 +115,10 @@ def _bound_method(module, maker, line, name, host, way, by):
         earlier = _all_bound(function)
         values = [*module.__dict__.values(), *host.__dict__.values()]
         of_servers = lambda: _bound(function, [*values, *_within_reach(_results.get(by, ()), (module.__name__,))])
-        if not of_servers() and by not in _results:
-            make = _made_by(module, owner, method, of_servers) if way is None else _called_by(host, way)
+        # What an instance of the file has given an agent is there, too.
+        are_there = lambda: of_servers() or way is None and _all_bound(function)
+        if not are_there() and by not in _results:
+            make = _made_by(module, owner, method, are_there) if way is None else _called_by(host, way)
             _results[by] = _made_tools(make, lambda: _all_bound(function))
         gc.collect()
         _functions[key] = of_servers() or _since(function, earlier)
@@ -192,7 +194,7 @@ def _made_by(module, owner, method, is_made):
         there = [one for one in list(module.__dict__.values()) if type(one) is owner]
         instance = there[0] if there else Made(owner).get()
         making.kept.append(instance)
-        if not is_made():
+        if method != "__init__" and not is_made():
             making.kept.append(making.finish(getattr(instance, method)()))
 
     return make
