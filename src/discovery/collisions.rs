@@ -86,8 +86,7 @@ struct Claim {
     place: Option<String>,
 }
 
-/// Enters a file's tools by their MCP names, and leaves out those that cannot have theirs. A file of which nothing remains is
-/// broken, and keeps its functions.
+/// Enters a file's tools by their MCP names, and leaves out those that cannot have theirs.
 fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, Claim>) {
     let is_first = |function: &&Function| function.wanted.is_none();
     let claiming = file.functions.iter().filter(|function| function.role.is_tool());
@@ -108,10 +107,8 @@ fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, Claim>) {
         };
         left_out.push(LeftOut { key, name, mcp_name, line, reason });
     }
-    let Some(first) = left_out.first() else { return };
-    if left_out.len() == file.functions.len() {
-        let (line, reason) = (first.line, first.reason.clone());
-        return file.break_with((line > 0).then_some(line), reason);
+    if left_out.is_empty() {
+        return;
     }
     let (functions, file_names) = (std::mem::take(&mut file.functions), &*file);
     let is_served = |function: &Function| {
