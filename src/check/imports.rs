@@ -9,7 +9,7 @@ use super::report::bytes_of;
 use super::rule::Level;
 use super::{Finding, Surroundings, rule};
 use crate::config::origin::Diagnosis;
-use crate::discovery::{Provided, declared, nothing_provides, top};
+use crate::discovery::{Provided, declared, import_from_above, nothing_provides, top};
 use crate::pep723::requirement_for;
 
 /// Checks the modules that a file imports unconditionally. An error only where it is certain that the module is missing.
@@ -56,18 +56,14 @@ pub(super) fn check(
             (format!("nothing is known to provide the module `{module}`"), also)
         };
         let level = if is_certain { Level::Error } else { Level::Warning };
-        let package = declared_as(module, &subject.file.imports);
+        // A package is only named where it is well known: a misspelt name must not lead to an unknown package.
+        let known = requirement_for(module, &subject.file.imports);
+        let package =
+            known.map_or_else(|| format!("the package that provides `{module}`"), |known| format!("\"{known}\""));
         let place =
             header.dependencies_from.as_deref().map_or("in the header".to_owned(), |place| format!("({place})"));
-        let fix = format!("add {package} to `dependencies` {place}{also}");
+        let from_above = known.is_none().then(|| import_from_above(subject.file, module)).flatten();
+        let fix = from_above.unwrap_or_else(|| format!("add {package} to `dependencies` {place}{also}"));
         findings.push(Finding { level, ..Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(*name), message, fix) });
-    }
-}
-
-/// A package is only named where it is well known: a misspelt name must not lead to an unknown package.
-fn declared_as(module: &str, imports: &[String]) -> String {
-    match requirement_for(module, imports) {
-        Some(package) => format!("\"{package}\""),
-        None => format!("the package that provides `{module}`"),
     }
 }

@@ -57,7 +57,7 @@ pub use imports::neighbours_of;
 pub use json_schema::JsonSchema;
 pub use packages::{above_own_package, is_neighbour, own_package};
 pub use programs::{Attached, Group, Program};
-pub use provided::{Provided, cannot_start, declared, nothing_provides, top};
+pub use provided::{Provided, cannot_start, declared, import_from_above, nothing_provides, top};
 #[cfg(any(test, feature = "bench"))]
 pub use python::read_bytes;
 #[cfg(test)]

@@ -71,7 +71,12 @@ pub fn nothing_provides(file: &ToolFile, missing: &[&str], is_certain: bool) -> 
         requirement_for(module, &file.imports).is_some()
             || packages.iter().any(|package| brings(package_of(package), module))
     };
-    let unnamed = missing.iter().filter(|module| !is_named(module));
+    let above: Vec<(&str, PathBuf)> = missing
+        .iter()
+        .filter(|module| !is_named(module))
+        .filter_map(|module| Some((*module, folder_above(&file.path, module)?)))
+        .collect();
+    let unnamed = missing.iter().filter(|module| !is_named(module) && !above.iter().any(|(own, _)| own == *module));
     let unnamed: Vec<String> = unnamed.map(|module| format!("`{module}`")).collect();
     if !unnamed.is_empty() {
         listed.push("…".to_owned());
@@ -85,6 +90,7 @@ pub fn nothing_provides(file: &ToolFile, missing: &[&str], is_certain: bool) -> 
         format!(", with the packages that provide {},", unnamed.join(", "))
     };
     let listed = listed.join(", ");
+    let path = python_path(&file.pack, &above);
     let fix = match file.header.as_ref().map(|header| &header.dependencies_from) {
         None => {
             let place = format!("under [tool.{}] in hostler.toml, or in a header of the file", file.pack);
@@ -93,7 +99,37 @@ pub fn nothing_provides(file: &ToolFile, missing: &[&str], is_certain: bool) -> 
         Some(None) => format!("write `dependencies = [{listed}]`{with} in the header"),
         Some(Some(place)) => format!("add {listed}{with} to what the file needs ({place})"),
     };
+    let fix = match path {
+        Some(path) if listed.is_empty() => path,
+        Some(path) => format!("{fix}; and {path}"),
+        None => fix,
+    };
     Diagnosis::new(format!("nothing {verb} the module{plural} {}", modules.join(", ")), fix)
+}
+
+/// What to write where a module is in a folder above that of the file.
+pub fn import_from_above(file: &ToolFile, module: &str) -> Option<String> {
+    python_path(&file.pack, &[(module, folder_above(&file.path, module)?)])
+}
+
+/// What makes modules of these folders importable.
+fn python_path(pack: &str, above: &[(&str, PathBuf)]) -> Option<String> {
+    let modules: Vec<String> = above.iter().map(|(module, _)| format!("`{module}`")).collect();
+    let folders: BTreeSet<String> = above.iter().map(|(_, folder)| format!("\"{}\"", folder.display())).collect();
+    let folders = folders.into_iter().collect::<Vec<_>>().join(", ");
+    let modules = (!modules.is_empty()).then(|| modules.join(", "))?;
+    Some(format!("write `python_path = [{folders}]` under [tool.{pack}] in hostler.toml, for {modules}"))
+}
+
+/// The nearest of the three folders above a file's folder that has a module, as where a project is run from its top.
+fn folder_above(file: &Path, module: &str) -> Option<PathBuf> {
+    let has_python = |folder: &Path| {
+        let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().extension().is_some_and(|end| end == "py"))
+    };
+    let mut folders = file.parent()?.ancestors().skip(1).take(3);
+    let has = |folder: &&Path| folder.join(format!("{module}.py")).is_file() || has_python(&folder.join(module));
+    folders.find(has).map(Path::to_owned)
 }
 
 /// Whether a folder has a compiled module. An archive of modules may have any.

@@ -8,7 +8,9 @@ use pep440_rs::VersionSpecifiers;
 
 use crate::config::Config;
 use crate::config::origin::Origin;
-use crate::discovery::{Kind, ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
+use crate::discovery::{
+    Kind, ToolFile, did_you_mean, enough_for, import_from_above, is_standard, syntax_tree, unknown_to,
+};
 use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, is_well_known, oldest_minor, package_of, requirement_for};
 use crate::registry::{FileEntry, Registry, Tool};
@@ -233,6 +235,11 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
         let older = known.filter(|known| module != top && known.contains('<'))?;
         return Some(format!("Its newest release has no `{module}`: declare \"{older}\""));
     }
+    if known.is_none()
+        && let Some(fix) = import_from_above(file, top)
+    {
+        return Some(capital(&fix));
+    }
     let package = known.unwrap_or(top);
     let lines = format!("`# dependencies = [\"{package}\"]`");
     let how = match &file.header {
@@ -304,6 +311,12 @@ mod tests {
             assert!(advice.contains(words), "{advice}");
         }
         let file = read("# /// script\n# dependencies = [\"ruamel.yaml\"]\n# ///\n");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("helpers.py"), "").unwrap();
+        let inside = crate::discovery::read_bytes(&folder.path().join("tools/a.py"), b"import helpers\n");
+        let advice = missing_module("helpers.text", &inside).unwrap();
+        let path = format!("`python_path = [\"{}\"]` under [tool.a]", folder.path().display());
+        assert!(advice.contains(&path), "{advice}");
         assert_eq!(
             missing_module("yaml", &file).unwrap(),
             "`yaml` comes with the package \"pyyaml\": in the header, add \"pyyaml\" to `dependencies` on line 2"

@@ -199,6 +199,11 @@ const PARTS: &[(&str, &str)] = &[
     ("google.cloud.bigquery", "google-cloud-bigquery"),
     ("google.cloud.storage", "google-cloud-storage"),
     ("google.cloud.aiplatform", "google-cloud-aiplatform"),
+    ("azure.identity", "azure-identity"),
+    ("azure.storage.blob", "azure-storage-blob"),
+    ("azure.ai.projects", "azure-ai-projects"),
+    ("opentelemetry.sdk", "opentelemetry-sdk"),
+    ("opentelemetry", "opentelemetry-api"),
 ];
 
 /// Modules that the second release of the SDK of MCP no longer has, or has with other names in them.

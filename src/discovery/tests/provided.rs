@@ -61,6 +61,33 @@ fn what_may_be_there_is_not_missed() {
 }
 
 #[test]
+fn what_is_in_a_folder_above_is_named_with_it() {
+    let text = "from utils.text import clean\nimport db, requests\nimport nowhere\ndef f(): ...\n";
+    let local = "import db\ndef f(): ...\n";
+    let files = [
+        ("app/tools/a.py", text),
+        ("app/tools/b.py", local),
+        ("app/utils/text.py", ""),
+        ("db.py", ""),
+        ("app/nowhere/x.txt", ""),
+    ];
+    let folder = folder(&files);
+    let found = scan(&[folder.path().join("app/tools")]);
+    let said = |name: &str| {
+        let file = found.files.iter().find(|file| file.path.ends_with(name)).expect("a tool file");
+        cannot_start(file, Vec::new()).expect("that it cannot start").fix
+    };
+    let (top, app) = (folder.path().display(), folder.path().join("app"));
+    let fix = said("a.py");
+    assert!(fix.contains("[\"requests\", …]`, with the packages that provide `nowhere`,"), "{fix}");
+    let paths =
+        format!("`python_path = [\"{top}\", \"{}\"]` under [tool.a] in hostler.toml, for `utils`, `db`", app.display());
+    assert!(fix.contains(&paths), "{fix}");
+    let only = format!("write `python_path = [\"{top}\"]` under [tool.b] in hostler.toml, for `db`");
+    assert_eq!(said("b.py"), only);
+}
+
+#[test]
 fn a_file_of_a_package_imports_from_it() {
     let text = "from kit import helper\nimport kit.other\ndef f(): ...\n";
     let folder = folder(&[("kit/a.py", text), ("kit/helper.py", ""), ("kit/other.py", "")]);
