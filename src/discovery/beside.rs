@@ -221,7 +221,7 @@ fn is_from_elsewhere(path: &Path, imports: &[String]) -> bool {
         return false;
     }
     let own = own_package(path);
-    unknown.any(|top| !is_neighbour(own.as_deref(), &[folder], top))
+    unknown.any(|top| !is_neighbour(path, own.as_deref(), &[folder], top))
 }
 
 #[cfg(test)]

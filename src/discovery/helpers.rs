@@ -210,7 +210,7 @@ fn is_by_itself(file: &ToolFile) -> bool {
     let Servers { makes, marks, of, .. } = &file.servers;
     let is_beside = |server: &String| {
         let module = server.split('.').next().unwrap_or_default();
-        module.is_empty() || is_neighbour(None, &[folder], module)
+        module.is_empty() || is_neighbour(&file.path, None, &[folder], module)
     };
     *makes || *marks && !of.iter().any(is_beside)
 }

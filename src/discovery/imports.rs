@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::modules::steps;
-use super::packages::above_own_package;
+use super::packages::{above_own_package, has_tool_named_after};
 use super::standard::is_standard;
 use super::{Kind, ToolFile, read_file};
 use crate::pep723::package_of;
@@ -157,7 +157,7 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>, root: Option<&Path>
             add(&mut found, above, name, scanned);
         }
         if !is_installed(&top.to_lowercase()) {
-            for folder in &folders {
+            for folder in folders.iter().filter(|folder| !has_tool_named_after(folder, top)) {
                 add(&mut found, folder, name, scanned);
             }
         }

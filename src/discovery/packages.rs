@@ -31,11 +31,27 @@ pub fn above_own_package<'p>(path: &'p Path, import: &str) -> Option<&'p Path> {
     })
 }
 
-/// Whether a top-level module is that of the file's own package, or lies in one of the folders it imports from.
-pub fn is_neighbour(own_package: Option<&str>, folders: &[impl AsRef<Path>], module: &str) -> bool {
+/// Whether a top-level module that a file imports is that of its own package, or lies in one of the folders it imports from.
+pub fn is_neighbour(file: &Path, own_package: Option<&str>, folders: &[impl AsRef<Path>], module: &str) -> bool {
     let mut folders = folders.iter().map(AsRef::as_ref);
+    let has = |folder: &Path| {
+        let path = folder.join(format!("{module}.py"));
+        path != file && path.is_file() && !has_tool_named_after(folder, module)
+    };
     own_package.and_then(|own| own.split('.').next()) == Some(module)
-        || folders.any(|folder| folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir())
+        || folders.any(|folder| has(folder) || folder.join(module).is_dir())
+}
+
+/// Whether a folder has a file that is named after the package that it uses: `redis.py` with `import redis`. The module of that name is the
+/// package for the files beside it, too: the worker looks there last.
+pub(super) fn has_tool_named_after(folder: &Path, module: &str) -> bool {
+    let imports = |line: &str| {
+        let rest = line.strip_prefix("import ").or_else(|| line.strip_prefix("from "));
+        let rest = rest.and_then(|rest| rest.strip_prefix(module));
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let path = folder.join(format!("{module}.py"));
+    path.is_file() && is_well_known(module) && std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(imports))
 }
 
 /// Folders further up are not looked at.

@@ -9,6 +9,7 @@ use crate::pep723::{brings, package_of, requirement_for};
 
 /// Where the modules of a file are looked for.
 pub struct Provided<'f> {
+    file: &'f Path,
     declared: Vec<&'f str>,
     folders: Vec<PathBuf>,
     own_package: Option<String>,
@@ -22,6 +23,7 @@ impl<'f> Provided<'f> {
         let modules = file.imports.iter().map(String::as_str);
         let of_own_package = modules.filter(|module| above_own_package(&file.path, module).is_some());
         Self {
+            file: &file.path,
             declared: declared(file).collect(),
             folders,
             own_package: own_package(&file.path),
@@ -34,7 +36,7 @@ impl<'f> Provided<'f> {
         is_standard(module)
             || self.of_own_package.contains(module)
             || is_behind_the_scenes(module)
-            || is_neighbour(self.own_package.as_deref(), &self.folders, module)
+            || is_neighbour(self.file, self.own_package.as_deref(), &self.folders, module)
             || self.folders.iter().any(|folder| has_compiled(folder, module))
             || self.declared.iter().any(|name| brings(name, module))
     }

@@ -61,6 +61,28 @@ fn what_may_be_there_is_not_missed() {
 }
 
 #[test]
+fn a_file_named_after_a_package_is_not_that_module() {
+    let text = "from redis.client import Redis\ndef f(): ...\n";
+    let own = "import mine\ndef f(): ...\n";
+    let files = [("redis.py", text), ("a.py", "import redis\ndef f(): ...\n"), ("mine.py", own), ("b.py", own)];
+    let folder = folder(&files);
+    let found = scan(&[folder.path().to_owned()]);
+    let said = |name: &str| {
+        let file = found
+            .files
+            .iter()
+            .find(|file| file.path.ends_with(name))
+            .unwrap_or_else(|| panic!("{name} is no tool file"));
+        cannot_start(file, Vec::new()).map(|reason| reason.fix)
+    };
+    for name in ["redis.py", "a.py"] {
+        assert!(said(name).is_some_and(|fix| fix.contains("\"redis\"")), "{name}: {:?}", said(name));
+    }
+    assert!(said("b.py").is_none(), "`mine` is no package that is known");
+    assert!(found.files.iter().all(|file| file.imports.iter().all(|it| it != "redis") || file.helpers.is_empty()));
+}
+
+#[test]
 fn what_is_in_a_folder_above_is_named_with_it() {
     let text = "from utils.text import clean\nimport db, requests\nimport nowhere\ndef f(): ...\n";
     let local = "import db\ndef f(): ...\n";
