@@ -10,7 +10,7 @@ from weakref import ref
 from ..convert import annotations_of
 from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
 from ..state import state
-from .behind import package_of, unwrapped, within
+from .behind import package_of, unwrapped, within, wrapping
 from .calling import calling, current_for
 from .injected import given_to
 from .runs import Making
@@ -66,18 +66,36 @@ def _found(module, maker, line, name, host, way):
         raise RuntimeError(_why_not_one(maker, tool or name.lstrip("."), len(functions), way))
     own = module.__name__, state.module_name
     made = list(_within_reach(_results.get(by, ()), own))
-    value = next((one for one in [*made, *_within_reach(list(module.__dict__.values()), own)]
+    there = [*made, *_within_reach(list(module.__dict__.values()), own)]
+    value = next((one for one in there
                   if package_of(type(one)) in FRAMEWORKS and package_of(type(one)) not in _MCP and within(one, [code])), None)
+    function = _as_decorated(functions[0], code, there)
     # Where the server is looked for: its own before those of the file.
     scope = type(module)(module.__name__)
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
     if tool:
         from .low_level import handled, is_of_second_sdk, requested
 
-        call = requested(functions[0], tool, scope) if is_of_second_sdk() else handled(functions[0], tool, lifespan_of(scope))
+        call = requested(function, tool, scope) if is_of_second_sdk() else handled(function, tool, lifespan_of(scope))
     else:
-        call = calling(functions[0], given_to(functions[0], scope, package_of(type(value))), value, lifespan_of(scope))
+        call = calling(function, given_to(function, scope, package_of(type(value))), value, lifespan_of(scope))
     return current_for(call, current_of(scope))
+
+
+def _as_decorated(function, code, there):
+    """What the author's decorators have made of a function: a guard is part of the tool. A server or a list has it, or else anything."""
+    if type(function) is not FunctionType:
+        return function
+    holders = (one for one in there if package_of(type(one)) in FRAMEWORKS or type(one) is FunctionType)
+    decorated = next(filter(None, (within(one, [code]) for one in holders)), None) or wrapping(function)
+    if getattr(unwrapped(decorated), "__code__", None) is code:
+        return decorated
+
+    def call(*args, **kwargs):
+        return decorated(*args, **kwargs)
+
+    call.__wrapped__ = function  # whose parameters and types are those of the tool
+    return call
 
 
 def _inner_function(module, maker, line, name, host, way, by):
@@ -96,6 +114,7 @@ def _inner_function(module, maker, line, name, host, way, by):
         gc.collect()  # without those of earlier makings that nothing holds
         _functions[key] = {code: _functions_of(code) for code in codes}
     functions = _functions[key]
+    functions[code] = _different(functions[code])
     if not functions[code]:  # perhaps another branch defines it
         others = [other for other in codes if other.co_name == name and functions[other]]
         code = others[0] if len(others) == 1 else code
@@ -141,6 +160,16 @@ def _codes_within(code):
         if const.co_flags & NEWLOCALS:
             yield const
             yield from _codes_within(const)
+
+
+def _different(functions):
+    """Without those that were made anew of one of them, as FastMCP does to write notes into annotations."""
+    inside = lambda one: (tuple(map(id, one.__closure__ or ())), id(one.__globals__))
+    different = []
+    for one in functions:
+        if not any(inside(one) == inside(other) and one.__defaults__ == other.__defaults__ for other in different):
+            different.append(one)
+    return different
 
 
 def _functions_of(code):
