@@ -107,6 +107,15 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                                   profile=({"name": "Al"}, {"name": "Al", "age": 3}), upper=({"text": "a"}, "A"), times=({"a": 3}, 6), in_stock=({}, 3),
                                   order=({"item": "tea", "day": "2026-01-02"}, 1), note=({"text": "b"}, ["first", "b"]))
 
+    async def test_decorators_of_the_author_are_part_of_a_tool(self):
+        for needs in ("mcp==1.30.0", "mcp==2.3.0", "fastmcp==3.4.11", "fastmcp==4.2.3"):
+            with self.subTest(needs):
+                await self.served("guarded_tools", needs, names=("drop", "fetch", "price", "prices_of"), fetch=({"page": 7}, 7),
+                                  price=({"key": "coffee"}, "nothing"), prices_of=({"first": "tea", "second": "x"}, ["2", "nothing"]))
+                async with self.connected() as session:
+                    dropped = await session.call("guarded_tools_drop", name="users")
+                    self.assertEqual((dropped.code, "no token" in dropped.text), ("TOOL_ERROR", True), dropped.text)
+
     async def test_a_folder_says_what_its_files_need(self):
         (self.tools / "ask.py").write_text("import six\n\n\ndef version() -> str:\n    return six.__version__\n")
         (self.tools / "plain.py").write_text("def one() -> int:\n    return 1\n")
@@ -187,7 +196,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
         for needs in ("langchain-core==0.3.86", "langchain-core==1.8.3"):
             with self.subTest(needs):
                 await self.served(
-                    "langchain_tools", needs, names=("multiply", "search_tool", "largest", "whose", "greet", "measured", "keep", "Adder", "weather"),
+                    "langchain_tools", needs, names=("multiply", "search_tool", "largest", "whose", "greet", "measured", "keep", "Adder", "weather", "browse", "shout"),
                     multiply=({"a": 3, "b": 4}, 12), search_tool=({"query": "x"}, ["x 0", "x 1", "x 2"]),
                     whose=({"item": "tea"}, "tea is ada's, 32, ada"), greet=({"name": "Bo"}, "Hello, Bo!"),
                     measured=({"text": "four"}, "4 characters"), keep=({"text": "a"}, "kept a"), Adder=({"a": 1, "b": 2}, 3), weather=({"query": "Oslo", "limit": 2}, "Oslo: sun sun"))
@@ -195,6 +204,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     answer = await session.call("langchain_tools_keep", text="nothing")
                     self.assertEqual((answer.failed, "kept nothing" in answer.text), (True, True), answer.text)
                     self.assertEqual(await session.value("langchain_tools_largest", sides=6), 6)
+                    self.assertEqual(await session.value("langchain_tools_browse", url="x"), "page x")
+                    self.assertEqual(await session.value("langchain_tools_shout", text="a"), "A!")
                     self.assertEqual((await session.call("langchain_tools_largest", sides=1)).code, "INVALID_PARAMS")
 
     async def test_openai_agents(self):
@@ -223,7 +234,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual([await session.value("agno_tools_count") for _ in range(2)], [1, 2], "the session keeps it")
 
     async def test_adk(self):
-        await self.served("adk_agent", "google-adk==2.13.0", names=("roll", "spend", "whose"), roll=({"sides": 6}, [6]),
+        await self.served("adk_agent", "google-adk==2.13.0", names=("roll", "spend", "whose", "ask"), ask=({"amount": 2}, "asked for 2"), roll=({"sides": 6}, [6]),
                           whose=({"account": 7}, "7 is ada's, 1"))
         async with self.connected() as session:
             self.assertEqual((await session.tools())["adk_agent_roll"].input_schema["required"], ["sides"])
@@ -238,7 +249,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
 
     async def test_strands(self):
         await self.served(
-            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop", "alone", "paint"), alone=({"word": "a"}, "a True"), keep=({"text": "a"}, "kept a"),
+            "strands_tools", "strands-agents==1.62.0", names=("letters", "whoami", "keep", "pages", "query", "drop", "alone", "paint", "stamp"), alone=({"word": "a"}, "a True"), keep=({"text": "a"}, "kept a"),
             letters=({"word": "strawberry", "letter": "r"}, 3), whoami=({"greeting": "hi"}, "hi True"),
             query=({"sql": "select"}, {"dsn": "memory", "sql": "select"}))
         async with self.connected() as session:
@@ -246,6 +257,7 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual((answer.failed, "there is nothing" in answer.text), (True, True), answer.text)
             self.assertEqual(await session.value("strands_tools_pages"), {"content": [{"text": "x"}], "next_page": "abc"})
             self.assertEqual(await session.value("strands_tools_paint", colour="red"), "red paint")
+            self.assertEqual(await session.value("strands_tools_stamp", text="a"), "x a")
             self.assertEqual((await session.call("strands_tools_paint", colour="x")).code, "INVALID_PARAMS")
 
     async def test_autogen(self):
@@ -256,8 +268,8 @@ class Frameworks(unittest.IsolatedAsyncioTestCase):
                           times=({"a": 2, "b": 4}, 8), add=({"text": "a"}, 1), read=({}, ["a"]))
 
     async def test_pydantic_ai(self):
-        await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player", "said"),
-                          said=({}, 7), roll=({"sides": 1}, 1), player=({"greeting": "hi"}, "hi ada"))
+        await self.served("pydantic_ai_tools", "pydantic-ai-slim==2.68.0", names=("roll", "player", "said", "coin", "flip", "turn"),
+                          said=({}, 7), coin=({}, "tails"), flip=({}, "heads"), turn=({"side": "a"}, "a"), roll=({"sides": 1}, 1), player=({"greeting": "hi"}, "hi ada"))
 
     async def test_click(self):
         await self.served(

@@ -98,6 +98,11 @@ impl<'a> Search<'_, 'a> {
                 self.add(value);
             }
         }
+        // `db = Depends(connect)`
+        if full.rsplit('.').next() == Some("Depends") {
+            let named = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+            call.arguments.args.iter().take(1).chain(named).for_each(|value| self.add(value));
+        }
         let is_agent = is_agent(&full);
         for keyword in &call.arguments.keywords {
             let Some(name) = keyword.arg.as_deref() else { continue };

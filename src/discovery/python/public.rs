@@ -9,6 +9,7 @@ use super::frameworks::{
     Agent, Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in,
     arguments_of, given_methods, groups_of, methods, takes_from_agno,
 };
+use super::literals::keyword;
 use super::module::{Binding, Module, name_of};
 use super::names::join;
 use super::roles::is_marked;
@@ -169,8 +170,9 @@ fn a_function<'a>(
     module: &Module<'a>,
     symbol: Option<String>,
     function: &'a StmtFunctionDef,
-    offer: Offer<'a>,
+    mut offer: Offer<'a>,
 ) -> Served<'a> {
+    offer.name = offer.name.or_else(|| operation_id(function));
     let arguments = match offer.command {
         Some(CommandKind::Click) => Some(arguments_of(module, function)),
         _ => match offer.arguments {
@@ -187,6 +189,16 @@ fn a_function<'a>(
     let is_of_typer = offer.command == Some(CommandKind::Typer);
     let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
     Served { function, symbol, offer, is_bound: false, is_of_agno, arguments, groups }
+}
+
+/// What a handler of web requests is called where it is a tool: `@app.get("/items", operation_id="list_items")`
+fn operation_id(function: &StmtFunctionDef) -> Option<&str> {
+    let calls = function.decorator_list.iter().filter_map(|decorator| decorator.expression.as_call_expr());
+    calls.filter_map(|call| keyword(call, "operation_id")).find_map(text_of)
+}
+
+fn text_of(value: &Expr) -> Option<&str> {
+    value.as_string_literal_expr().map(|literal| literal.value.to_str())
 }
 
 fn top_level<'a>(

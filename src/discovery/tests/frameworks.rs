@@ -64,6 +64,9 @@ fn calls_make_tools_too() {
         (LANGCHAIN, "t = Tool('a', f, 'b')", described_as("a", "b")),
         ("from autogen_core.tools import FunctionTool", "t = FunctionTool(f, 'b', name='a')", described_as("a", "b")),
         ("from llama_index.core.tools import FunctionTool", "FunctionTool.from_defaults(fn=f)", own("f")),
+        ("from google.adk.tools import LongRunningFunctionTool", "t = LongRunningFunctionTool(func=f)", own("f")),
+        ("from pydantic_ai import FunctionToolset", "t = FunctionToolset(tools=[f])", own("f")),
+        ("from pydantic_ai import FunctionToolset\nt = FunctionToolset()", "t.add_function(f, name='a')", own("a")),
     ] {
         let found = function(&format!("{before}\ndef f(x: int):\n    'Own.'\ndef helper(): ...\n{call}\n"));
         assert_eq!((found.name.clone(), found.symbol().to_owned(), found.description), expected, "{call}");

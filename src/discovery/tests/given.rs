@@ -29,6 +29,11 @@ fn functions_of_other_files_are_tools_of_the_server_that_is_given_them() {
         ("import notes\nfor one in (notes.search,):\n    mcp.add_tool(one)\n", search),
         ("from notes import search\nALL = [search]\nfor one in ALL:\n    mcp.tool()(one)\n", search),
         (
+            "import notes\nfor name, one, text in [('find-it', notes.search, 'A.'), (KEY, notes.count, 'B.')]:\n    \
+             mcp.tool(one, name=name, description=text)\n",
+            "s.find_it beside:notes.py:search A.",
+        ),
+        (
             "import notes\nTOOLS = {'find-it': notes.search, KEY: notes.count}\nfor name, one in TOOLS.items():\n    mcp.tool(name=name)(one)\n",
             "s.find_it beside:notes.py:search Search them.",
         ),

@@ -74,6 +74,19 @@ fn what_a_base_class_makes_is_served_where_the_file_makes_a_derived_one() {
 }
 
 #[test]
+fn a_server_is_known_by_its_annotation() {
+    let found = file(
+        "from fastmcp import FastMCP\nfrom fastmcp.tools import Tool\nmcp = FastMCP('x')\nclass A:\n    def __init__(self, m: FastMCP):\n        \
+         m.tool(self.find)\n    def find(self, x: int): ...\n    def top(self): ...\ndef count(): ...\ndef add(m: 'FastMCP'):\n    m.tool()(count)\n\
+         a = A(mcp)\nadd(mcp)\nmcp.add_tool(Tool.from_function(a.top, name='most'))\n",
+    );
+    let expected = [("count", ""), ("find", "made:A.__init__:.find"), ("most", "a.top")];
+    let mut served = served(&found);
+    served.sort();
+    assert_eq!(served, expected.map(|(name, symbol)| (name, symbol.to_owned())), "{:?}", found.warnings);
+}
+
+#[test]
 fn methods_that_an_agent_is_given_are_tools() {
     let of = |agent: &str| {
         file(&format!(

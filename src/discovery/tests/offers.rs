@@ -25,6 +25,16 @@ fn what_frameworks_call_at_their_own_moments_is_no_tool() {
 }
 
 #[test]
+fn handlers_that_a_server_offers_have_the_names_of_their_operations() {
+    let found = file(
+        "from fastapi import Depends, FastAPI\nfrom fastmcp import FastMCP\napp = FastAPI()\ndef connect(): ...\n\
+         @app.get('/items', operation_id='list_items')\ndef read(db=Depends(connect)): ...\n@app.post('/items')\ndef add(name: str): ...\n\
+         mcp = FastMCP.from_fastapi(app=app)\n",
+    );
+    assert_eq!(names(&found), ["list_items", "add"]);
+}
+
+#[test]
 fn what_a_file_hands_to_something_else_is_no_tool() {
     for handed in [
         "from fastapi import FastAPI\napp = FastAPI()\n@app.get('/x')\n",

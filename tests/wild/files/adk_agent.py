@@ -1,7 +1,7 @@
 """An agent of ADK, with a callback; and one that its class gives methods."""
 
 from google.adk.agents import Agent
-from google.adk.tools import ToolContext
+from google.adk.tools import LongRunningFunctionTool, ToolContext
 
 
 def roll(sides: int, tool_context: ToolContext) -> list[int]:
@@ -18,6 +18,11 @@ def spend(amount: int, tool_context: ToolContext = None) -> int:
 
 def before(callback_context):
     """Called by ADK."""
+
+
+def ask(amount: int) -> str:
+    """Asks for money."""
+    return f"asked for {amount}"
 
 
 class Bank:
@@ -37,4 +42,4 @@ class Bank:
 
 
 bank = Bank("ada")
-root_agent = Agent(name="dice", model="none", instruction="Roll.", tools=[roll, spend], before_agent_callback=before)
+root_agent = Agent(name="dice", model="none", instruction="Roll.", tools=[roll, spend, LongRunningFunctionTool(func=ask)], before_agent_callback=before)

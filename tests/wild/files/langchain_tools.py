@@ -1,5 +1,6 @@
 """Tools of LangChain: decorated functions, a structured tool of a plain function, a class."""
 
+from functools import wraps
 from typing import Annotated, Optional, Type
 
 from langchain_core.callbacks import CallbackManagerForToolRun
@@ -73,3 +74,32 @@ class Weather(BaseTool):
 
     def _run(self, query: str, limit: int, run_manager: Optional[CallbackManagerForToolRun] = None) -> str:
         return f"{query}: {'sun ' * limit}".strip()
+
+
+class Browse(BaseTool):
+    name: str = "browse"
+    description: str = "Opens a page."
+
+    def _run(self, url: str) -> str:
+        raise NotImplementedError("it waits")
+
+    async def _arun(self, url: str) -> str:
+        return f"page {url}"
+
+
+def loud(function):
+    @wraps(function)
+    def louder(*args, **kwargs):
+        return function(*args, **kwargs) + "!"
+
+    return louder
+
+
+def build_tools():
+    @tool
+    @loud
+    def shout(text: str) -> str:
+        """Shouts."""
+        return text.upper()
+
+    return [shout]

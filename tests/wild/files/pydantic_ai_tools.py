@@ -2,7 +2,7 @@
 
 import random
 
-from pydantic_ai import Agent, RunContext, ToolReturn
+from pydantic_ai import Agent, FunctionToolset, RunContext, ToolReturn
 
 agent = Agent("test", deps_type=str)
 
@@ -23,3 +23,23 @@ async def player(ctx: RunContext[str], greeting: str) -> str:
 def said() -> ToolReturn:
     """Tells the agent more than it returns."""
     return ToolReturn(return_value=7, content=["seven"], metadata={"kept": True})
+
+
+def flip() -> str:
+    """Flips a coin."""
+    return "heads"
+
+
+def tails() -> str:
+    """Flips another one."""
+    return "tails"
+
+
+tools = FunctionToolset(tools=[flip])
+tools.add_function(tails, name="coin")
+
+
+@tools.tool_plain
+def turn(side: str) -> str:
+    """Turns it."""
+    return side

@@ -1,6 +1,6 @@
 """Tools of Strands Agents: functions, and methods of a class."""
 
-from strands import ToolContext, tool
+from strands import Agent, ToolContext, tool
 
 
 @tool
@@ -59,3 +59,12 @@ class Database:
     def drop(self, text: str) -> dict:
         """Drops a text."""
         return {"status": "error", "content": [{"text": "there is nothing"}]}
+
+
+def build(prefix: str = "x"):
+    @tool
+    def stamp(text: str) -> str:
+        """Stamps a text."""
+        return f"{prefix} {text}"
+
+    return Agent(tools=[stamp])

@@ -142,6 +142,18 @@ def pattern_of_bytes(value, path):
         raise Mismatch(path, "a regular expression", value) from None
 
 
+def _date(cls, value):
+    """Also the midnight of a day, as pydantic."""
+    text = _text(value)
+    if text[10:11] in ("T", "t", " ", "_") and text[11:]:
+        from datetime import datetime, time
+
+        if _iso(datetime, text).time() != time():
+            raise ValueError
+        text = text[:10]
+    return cls.fromisoformat(text)
+
+
 _KNOWN = (
     ("ipaddress", "IPv4Address", lambda cls, value: cls(_text(value)), "an address such as 192.0.2.1"),
     ("ipaddress", "IPv6Address", lambda cls, value: cls(_text(value)), "an address such as 2001:db8::1"),
@@ -155,7 +167,7 @@ _KNOWN = (
     ("re", "Pattern", _pattern, "a regular expression"),
     ("pathlib", "PurePath", lambda cls, value: cls(_text(value)), "a path as a string"),
     ("datetime", "datetime", _iso, "a date and time such as 2026-01-31T12:00:00Z"),
-    ("datetime", "date", lambda cls, value: cls.fromisoformat(_text(value)), "a date such as 2026-01-31"),
+    ("datetime", "date", _date, "a date such as 2026-01-31"),
     ("datetime", "time", _iso, "a time such as 12:30:00"),
     ("datetime", "timedelta", _duration, "a duration such as PT90S, or a number of seconds"),
     ("uuid", "UUID", lambda cls, value: cls(_text(value)), "a UUID"),

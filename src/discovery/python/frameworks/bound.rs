@@ -1,13 +1,13 @@
 //! Methods that are made tools as they are bound: by another method of their class, `mcp.tool(name="search")(self.search)`,
 //! `FunctionTool(self.search)`, `Agent(tools=[self.search])`, or at the top level of the file, `mcp.tool(shop.search)`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFor, StmtFunctionDef};
 
 use super::classes::{all_methods, has_decorator, instances};
-use super::registered::{calls_with, given_to, is_by_server, registering};
+use super::registered::{calls_with, given_to, is_by_server, registering, servers_given_to};
 use super::{FRAMEWORKS, FUNCTION, NAME, Offer, is_class, keyword, listed_offer, listed_tools, package, read_offer};
 use crate::discovery::python::module::{Module, name_of};
 use crate::discovery::python::names::Named;
@@ -40,8 +40,9 @@ pub(super) fn bound_methods<'a>(
             let is_derived = !module.ancestry(class).outside.is_empty();
             let makes_toolkit = maker.name.as_str() == "get_tools";
             let (depth, bound) = (Depth::default(), Vec::new());
+            let servers = servers_given_to(module, maker);
             let mut search =
-                Search { module, methods: &methods, instance, is_derived, makes_toolkit, depth, found: bound };
+                Search { module, methods: &methods, instance, servers, is_derived, makes_toolkit, depth, found: bound };
             search.visit_body(&maker.body);
             found.extend(search.found.into_iter().map(|bound| (class, maker, bound)));
         }
@@ -54,7 +55,11 @@ pub(in crate::discovery::python) fn given_methods<'a>(module: &Module<'a>) -> Ve
     let instances = instances(module);
     let given = module.calls.iter().filter_map(|call| {
         let by = registering(call).filter(|by| is_by_server(module, by))?;
-        let attribute = given_to(call)?.as_attribute_expr()?;
+        let given = given_to(call)?;
+        // `mcp.add_tool(Tool.from_function(shop.search, name="search"))`
+        let made = given.as_call_expr().filter(|made| is_class(module, &made.func));
+        let (given, by) = made.map_or(Some((given, by)), |made| Some((given_to(made)?, made)))?;
+        let attribute = given.as_attribute_expr()?;
         let holder = name_of(&attribute.value)?;
         let made = instances.iter().find(|(name, _)| *name == holder).map(|(_, class)| *class);
         let class = made.or_else(|| match module.resolve(&attribute.value) {
@@ -84,6 +89,8 @@ struct Search<'m, 'a> {
     methods: &'m HashMap<&'a str, &'a StmtFunctionDef>,
     /// What the method calls its instance.
     instance: &'a str,
+    /// Its parameters that are servers.
+    servers: HashSet<&'a str>,
     /// Whether its class extends one of another file, which may be a server.
     is_derived: bool,
     /// Whether the method is where toolkits say what their tools are.
@@ -109,7 +116,8 @@ impl<'a> Search<'_, 'a> {
         let by = registering(call)?;
         let holder = by.func.as_attribute_expr().and_then(|method| name_of(&method.value));
         let is_own = self.is_derived && holder == Some(self.instance);
-        (is_own || is_by_server(self.module, by)).then_some(by)
+        let is_given = holder.is_some_and(|name| self.servers.contains(name));
+        (is_own || is_given || is_by_server(self.module, by)).then_some(by)
     }
 
     /// The methods that an agent is given: `Agent(tools=[self.search])`

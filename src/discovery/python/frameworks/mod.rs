@@ -71,7 +71,7 @@ const MAKERS: [&str; 11] = [
     "add_tool",
 ];
 /// Classes whose instances are tools, and what makes them of a function.
-const CLASSES: [&str; 4] = ["StructuredTool", "FunctionTool", "Tool", "CrewStructuredTool"];
+const CLASSES: [&str; 5] = ["StructuredTool", "FunctionTool", "LongRunningFunctionTool", "Tool", "CrewStructuredTool"];
 const CONSTRUCTORS: [&str; 4] = ["from_function", "from_defaults", "from_callable", "from_fn"];
 /// What the argument is called that is the function.
 const FUNCTION: [&str; 8] = ["func", "fn", "function", "coroutine", "async_fn", "callable", "entrypoint", "f"];
@@ -264,8 +264,12 @@ fn listed_tools<'a>(module: &Module<'a>, call: &'a ExprCall) -> &'a [Expr] {
         _ if binds() => arguments.first(),
         _ => None,
     };
-    let takes_tools =
-        || SERVERS.contains(&word) || full.as_deref().is_some_and(is_agent) || word == "ToolNode" || binds();
+    let takes_tools = || {
+        SERVERS.contains(&word)
+            || full.as_deref().is_some_and(is_agent)
+            || ["ToolNode", "FunctionToolset"].contains(&word)
+            || binds()
+    };
     let Some(list) = keyword(call, "tools").or(by_place).filter(|_| takes_tools()) else { return &[] };
     let list = match list {
         Expr::Name(name) => fixed(module, &name.id).filter(|list| are_named(module, list)).unwrap_or(list),
@@ -398,7 +402,10 @@ fn is_class(module: &Module<'_>, called: &Expr) -> bool {
 
 /// The word by which a decorator or a function makes tools, unless this file defines it.
 fn maker(module: &Module<'_>, called: &Expr) -> Option<String> {
-    word_of(module, called).filter(|word| MAKERS.contains(&word.as_str()))
+    // A toolset of Pydantic AI, `tools.add_function(search)`: others have methods of this name, too.
+    let is_of_toolset =
+        |word: &str| word == "add_function" && module.imports.iter().any(|it| package(it) == "pydantic_ai");
+    word_of(module, called).filter(|word| MAKERS.contains(&word.as_str()) || is_of_toolset(word))
 }
 
 /// The last name of something that is not of this file.

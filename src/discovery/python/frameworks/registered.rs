@@ -8,10 +8,10 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, Expr, ExprCall, Stmt, StmtFor, StmtFunctionDef};
 
 use super::local::{LocalImports, module_of};
-use super::loops::{Loop, names_with};
+use super::loops::Loop;
 use super::{
     FRAMEWORKS, FUNCTION, MAKERS, Offer, SERVERS, function_in, function_named, imports_a_framework, is_agent, is_class,
-    keyword, last_name, listed_offer, listed_tools, package, read_offer, word_of,
+    is_server_class, keyword, last_name, listed_offer, listed_tools, package, read_offer, text, word_of,
 };
 use crate::discovery::given::OWN;
 use crate::discovery::python::module::{Module, name_of};
@@ -69,7 +69,7 @@ impl<'a> Registered<'_, 'a> {
         let made = by.and_then(|by| Some((function_in(self.module, call)?, read_offer(self.module, by))));
         let is_of_server = || {
             let full = self.module.outside_name(&call.func);
-            registering(call).is_some_and(|by| is_by_server(self.module, by))
+            registering(call).is_some_and(|by| self.is_by_server(by))
                 || full.is_some_and(|full| ["fastmcp", "mcp"].contains(&package(&full)))
         };
         self.gives |= made.is_some() && is_of_server();
@@ -91,7 +91,7 @@ impl<'a> Registered<'_, 'a> {
             };
             self.gives |= is_given && is_server; // an agent needs none
         }
-        let Some(by) = registering(call).filter(|by| is_by_server(self.module, by)) else { return };
+        let Some(by) = registering(call).filter(|by| self.is_by_server(by)) else { return };
         let Some(value) = given_to(call) else { return };
         if !self.within.contains(&call.arguments.range.start().to_usize()) && !self.is_read(value) {
             self.unread.push((call, value));
@@ -100,6 +100,13 @@ impl<'a> Registered<'_, 'a> {
             Some(made) => self.give_made(made, None),
             None => self.gives |= self.give(value, &read_offer(self.module, by), None),
         }
+    }
+
+    /// Also by a parameter of a function around: `def register(m: FastMCP)`
+    fn is_by_server(&self, by: &ExprCall) -> bool {
+        let holder = by.func.as_attribute_expr().and_then(|method| name_of(&method.value));
+        let is_parameter = |name: &str| self.local.iter().any(|names| names.servers.contains(name));
+        is_by_server(self.module, by) || holder.is_some_and(is_parameter)
     }
 
     /// The full name of something that a function around imports.
@@ -171,22 +178,30 @@ impl<'a> Registered<'_, 'a> {
     }
 
     fn in_loop(&mut self, each: &'a StmtFor) {
-        let Some(Loop { key, value, items, is_whole }) = Loop::of(self.module, each) else { return };
-        let by = calls_with(value, &each.body);
-        let is_named_by_key = key.zip(by).is_some_and(|(key, by)| names_with(by, key));
+        let Some(items) = Loop::of(self.module, each) else { return };
+        let calls = items.names.iter().enumerate();
+        let calls = calls.filter_map(|(place, name)| Some((place, calls_with(name, &each.body)?)));
+        // The others are names and descriptions.
+        let texts = |place: usize| items.rows.iter().filter(|row| text(row[place]).is_some()).count();
+        let Some((function, by)) = calls.min_by_key(|(place, _)| (texts(*place), usize::MAX - place)) else {
+            let last = items.names.last().filter(|_| items.is_whole);
+            return self.known.extend(last);
+        };
+        let naming = items.naming(by, function);
+        let is_named = |row: &Vec<&'a Expr>| naming.is_none_or(|place| text(row[place]).is_some());
         // Those that are left out are reported.
-        if is_whole && !(is_named_by_key && items.iter().any(|(key, _)| key.is_none())) {
-            self.known.insert(value);
+        if items.is_whole && items.rows.iter().all(is_named) {
+            self.known.insert(items.names[function]);
         }
-        let Some(by) = by else { return };
-        let is_by_server = is_by_server(self.module, by);
-        for (key, item) in items.into_iter().filter(|(key, _)| key.is_some() || !is_named_by_key) {
-            let said = read_offer(self.module, by);
-            let offer = Offer { name: key.filter(|_| is_named_by_key).or(said.name), ..said };
+        let is_by_server = self.is_by_server(by);
+        for row in items.rows.iter().filter(|row| is_named(row)) {
+            let mut offer = read_offer(self.module, by);
+            offer.name = naming.and_then(|place| text(row[place])).or(offer.name);
+            offer.description = offer.description.or_else(|| items.text_of(row, keyword(by, "description")));
             if is_by_server {
-                self.gives |= self.give(item, &offer, None);
+                self.gives |= self.give(row[function], &offer, None);
             }
-            self.found.extend(function_named(self.module, item).map(|function| (function, offer)));
+            self.found.extend(function_named(self.module, row[function]).map(|function| (function, offer)));
         }
     }
 }
@@ -206,7 +221,8 @@ impl<'a> Visitor<'a> for Registered<'_, 'a> {
         let Stmt::FunctionDef(function) = statement else { return visitor::walk_stmt(self, statement) };
         let decorators = function.decorator_list.iter().filter_map(|decorator| decorator.expression.as_call_expr());
         self.within.extend(decorators.map(|call| call.arguments.range.start().to_usize()));
-        self.local.push(Names::of(function));
+        let servers = servers_given_to(self.module, function);
+        self.local.push(Names { servers, ..Names::of(function) });
         visitor::walk_stmt(self, statement);
         self.local.pop();
     }
@@ -250,11 +266,23 @@ pub(super) fn is_by_server(module: &Module<'_>, by: &ExprCall) -> bool {
     }
 }
 
+/// The parameters of a function that are servers, as their annotations say.
+pub(super) fn servers_given_to<'a>(module: &Module<'a>, function: &'a StmtFunctionDef) -> HashSet<&'a str> {
+    let is_server = |hint: &Expr| match text(hint) {
+        Some(written) => is_server_class(written),
+        None => module.outside_name(hint).is_some_and(|full| is_server_class(&full)),
+    };
+    let given = function.parameters.iter_non_variadic_params().map(|it| &it.parameter);
+    given.filter(|it| it.annotation().is_some_and(is_server)).map(|it| it.name.as_str()).collect()
+}
+
 /// The names that a function has: its parameters and what its statements bind.
 #[derive(Default)]
 struct Names<'a> {
     all: HashSet<&'a str>,
     imports: LocalImports<'a>,
+    /// The parameters that are servers.
+    servers: HashSet<&'a str>,
 }
 
 impl<'a> Names<'a> {

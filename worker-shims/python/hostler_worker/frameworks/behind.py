@@ -107,7 +107,8 @@ def _parts(one):
             yield getattr(one, name)
         except Exception:
             pass  # an attribute that it does not have, or not now
-    yield from getattr(one, "__closure__", None) or ()
+    if type(one) in (FunctionType, MethodType):  # others may have any attribute that is asked for
+        yield from one.__closure__ or ()
     try:
         yield from list(vars(one).values())[:200]
     except TypeError:

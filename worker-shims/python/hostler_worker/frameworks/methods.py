@@ -132,7 +132,12 @@ def _calling(holder, name, module, is_whole):
             complete = of_framework(instance)[0]
             kwargs = kwargs if complete is None else complete(kwargs)
         bound = getattr(instance, name)
-        return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)
+        try:
+            return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)
+        except NotImplementedError:  # LangChain: for agents that wait
+            if name != "_run" or not _overrides(holder.kind, "_arun"):
+                raise
+            return instance._arun(*args, **kwargs)
 
     method.__wrapped__ = function
     own = raw if package_of(type(raw)) == "strands" else None  # a decorated method
