@@ -8,7 +8,8 @@ use super::constraints::{Constraints, field_call};
 use super::docstring::Docstring;
 use super::fields::{FieldInfo, noted_field};
 use super::frameworks::{
-    Arguments, Offer, is_given_by_framework, is_injected, server_of, tool_name, words_before, written_schema,
+    Arguments, Offer, imports_a_framework, imports_a_server, is_given_by_framework, is_injected, server_of, tool_name,
+    words_before, written_schema,
 };
 use super::known_types::{KnownType, Side};
 use super::literals::literal;
@@ -32,7 +33,8 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
         module.warn(module.lines.of_node(&**rest), "star-args", what, "use a list instead");
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
-    let output = (!served.offer.remakes_result && served.offer.command.is_none() && !emits_result(function))
+    let is_checked = !served.offer.remakes_result && served.offer.command.is_none() && !emits_result(function);
+    let output = (is_checked && !leaves_results(module, &served))
         .then(|| output_schema(module, function, docs.returns.as_deref()))
         .flatten();
     // Without a schema that says it.
@@ -63,6 +65,12 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
     }
     described.symbol = served.symbol.or(described.symbol);
     assign(module, function, &mut described).then_some(described)
+}
+
+/// Whether it is a tool of a framework that takes results as they are, whatever the function is annotated with. Those of MCP do not.
+fn leaves_results(module: &Module<'_>, served: &Served<'_>) -> bool {
+    let is_of_framework = served.is_bound || served.symbol.is_some() || module.offers.get(served.function).is_some();
+    is_of_framework && imports_a_framework(module) && !imports_a_server(module)
 }
 
 /// Whether messages are its result, as in Open WebUI: `async def talk(text: str, __event_emitter__=None) -> None`

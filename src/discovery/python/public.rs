@@ -272,6 +272,10 @@ fn listed<'a>(
                 (class.into_iter().collect(), true)
             }
             None => (module.star_imports.iter().rev().map(|star| join(star, name)).collect(), false),
+            Some(Binding::Value(Expr::Lambda(_))) => {
+                fix = "write it with `def`";
+                (Vec::new(), false)
+            }
             Some(Binding::Class(_)) => {
                 fix = "name an instance of the class, `tools = Tools()`, to serve its methods, or remove it";
                 (Vec::new(), false)

@@ -269,3 +269,22 @@ fn plain_classes_are_named_with_what_they_need() {
     let said = plain.warnings.iter().find(|it| it.rule == "no-tools").unwrap().reason.to_string();
     assert!(said.contains("`Other` are not served") && said.contains("tools = Other()"), "{said}");
 }
+
+#[test]
+fn classes_that_hostler_does_not_call_are_reported() {
+    let refused = |text: &str| {
+        let found = super::file(text);
+        let warning = found.warnings.iter().find(|it| it.rule == "class");
+        warning.map_or_else(|| panic!("{found:?}"), |it| (it.line, it.reason.what.clone()))
+    };
+    let tool = "from autogen_core.tools import BaseTool, FunctionTool\nclass Calc(BaseTool[int, int]):\n    async def run(self, args, token): ...\n";
+    for text in [tool.to_owned(), format!("{tool}def f(x: int): ...\nt = FunctionTool(f, 'd')\n")] {
+        let (line, what) = refused(&text);
+        assert!(
+            line == 2 && what.contains("`Calc`") && what.contains("`autogen_core.tools.BaseTool`"),
+            "{line}: {what}"
+        );
+    }
+    let (line, what) = refused("class G:\n    def __call__(self, name: str): ...\ngreet = G()\n__all__ = ['greet']\n");
+    assert!(line == 1 && what.contains("`greet`"), "{line}: {what}");
+}

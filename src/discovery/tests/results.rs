@@ -148,3 +148,15 @@ fn the_docstring_says_what_a_result_is() {
     assert_eq!(described("Returns\n    -------\n    int\n        How many."), json!("How many."));
     assert_eq!(described(":returns: How many."), json!("How many."));
 }
+
+#[test]
+fn frameworks_that_take_results_as_they_are_promise_none() {
+    let has = |text: &str| function(text).output_schema.is_some();
+    assert!(!has("from langchain_core.tools import tool\n@tool\ndef f() -> str: 'D.'\n"));
+    assert!(!has("from google.adk.agents import Agent\ndef f() -> dict[str, str]: ...\na = Agent(tools=[f])\n"));
+    assert!(!has(
+        "from agno.tools import Toolkit\nclass T(Toolkit):\n    def __init__(self):\n        super().__init__(tools=[self.f])\n    def f(self) -> str: ...\n"
+    ));
+    assert!(has("from fastmcp import FastMCP\nmcp = FastMCP()\n@mcp.tool\ndef f() -> str: ...\n"));
+    assert!(has("from langchain.chat_models import init_chat_model\ndef f() -> str: ...\n"), "no tool of a framework");
+}

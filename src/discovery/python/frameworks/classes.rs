@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 
 use super::single::{attribute, is_tool_by_its_form, needed_field, one};
 use super::toolkits::registered;
-use super::{Offer, decorated_by, last_name, offer_of_decorator, package, text};
+use super::{FRAMEWORKS, Offer, decorated_by, last_name, offer_of_decorator, package, text};
 use crate::config::origin::Diagnosis;
 use crate::discovery::is_standard;
 use crate::discovery::python::classes::FORMLESS;
@@ -64,7 +64,12 @@ pub(in crate::discovery::python) struct Methods<'a> {
 /// Reads the classes of a module. `exported` is what `__all__` names, if it is there.
 pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: Option<&[&'a str]>) -> Methods<'a> {
     let mut found = Methods::default();
-    for toolset in toolsets(module, exported) {
+    let toolsets = toolsets(module, exported);
+    if exported.is_none() {
+        let known = toolsets.iter().map(|toolset| place(toolset.class)).collect();
+        found.refused.extend(unknown_tools(module, &known));
+    }
+    for toolset in toolsets {
         found.exported.push(toolset.holder);
         let is_of_class = toolset.holder == toolset.class.name.as_str();
         let is_pydantic_tool = matches!(toolset.kind, Kind::One(["_run", ..]));
@@ -95,7 +100,11 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
             let bases = ancestry.outside.iter().filter(|base| !is_standard(package(base))).cloned();
             found.inherited.extend(bases.map(|base| (toolset.symbol(), base)));
         }
-        if found.served.len() == before && is_of_open_webui(module, toolset.class) {
+        if found.served.len() == before && is_called_itself(module, &toolset) && !is_of_class {
+            let what = format!("`{}` has no public methods to serve", toolset.holder);
+            let fix = "give its `__call__` a name, `def run(self, …)`, or write a function that calls it";
+            found.refused.push((module.lines.of_node(&toolset.class.name), Diagnosis::new(what, fix)));
+        } else if found.served.len() == before && is_of_open_webui(module, toolset.class) {
             let class = &toolset.class.name;
             let what = format!("the tools of `{class}` are not served: it has no public methods");
             let fix = "give them names without a leading underscore";
@@ -103,6 +112,32 @@ pub(in crate::discovery::python) fn methods<'a>(module: &Module<'a>, exported: O
         }
     }
     found
+}
+
+/// Tools of frameworks whose classes of tools are not known.
+fn unknown_tools(module: &Module<'_>, known: &HashSet<usize>) -> Vec<(usize, Diagnosis)> {
+    let bases = bases(module);
+    let is_open = |class: &&StmtClassDef| !known.contains(&place(class)) && !bases.contains(&place(class));
+    let is_tool = |base: &&String| FRAMEWORKS.contains(&package(base)) && last_name(base).ends_with("BaseTool");
+    let refusal = |class: &StmtClassDef, base: &str| {
+        let name = &class.name;
+        let what = format!("the tool `{name}` is not served: hostler does not call tools of the class `{base}`");
+        (module.lines.of_node(name), Diagnosis::new(what, "write it as a function, and make the tool of that"))
+    };
+    let open = classes(module).filter(is_open);
+    let unknown = open.filter_map(|class| {
+        let ancestry = module.ancestry(class);
+        ancestry.outside.iter().find(is_tool).map(|base| refusal(class, base))
+    });
+    let mut unknown: Vec<_> = unknown.collect();
+    unknown.sort_by_key(|(line, _)| *line);
+    unknown
+}
+
+/// Whether an instance is only callable itself.
+fn is_called_itself<'a>(module: &Module<'a>, toolset: &Toolset<'a>) -> bool {
+    let methods = all_methods(module, toolset.class);
+    toolset.kind == Kind::Methods && methods.iter().any(|method| method.name.as_str() == "__call__")
 }
 
 /// What authors call the instance or the class. The worker knows the same names (`frameworks/methods.py`).

@@ -123,6 +123,11 @@ pub(super) fn imports_a_framework(module: &Module<'_>) -> bool {
     })
 }
 
+/// Whether a file imports a framework of MCP's servers.
+pub(super) fn imports_a_server(module: &Module<'_>) -> bool {
+    module.imports.iter().any(|import| matches!(package(import), "mcp" | "mcp_types" | "fastmcp"))
+}
+
 /// The functions of a file that frameworks make tools, by the place of their `def`.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {

@@ -7,7 +7,7 @@ from ..loading import FRAMEWORKS
 
 # Where frameworks keep it, looked at before anything else.
 _PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "__wrapped__")
-_KEPT = FRAMEWORKS | {"google", "pydantic"}  # packages whose own functions around an author's are not the author's decorators
+_KEPT = FRAMEWORKS | {"google", "pydantic", __name__.partition(".")[0]}  # packages whose own functions around an author's are not the author's decorators
 _NOTHING_INSIDE = (str, bytes, int, float, type, ModuleType, type(None))
 _MOST = 2000  # things to look into
 

@@ -134,8 +134,8 @@ def _bound_method(module, maker, line, name, host, way, by):
         earlier = _all_bound(function)
         values = [*module.__dict__.values(), *host.__dict__.values()]
         of_servers = lambda: _bound(function, [*values, *_within_reach(_results.get(by, ()), (module.__name__,))])
-        # What an instance of the file has given an agent is there, too.
-        are_there = lambda: of_servers() or way is None and _all_bound(function)
+        # What the constructor of the file's instance has given an agent is there, too.
+        are_there = lambda: of_servers() or way is None and method == "__init__" and _all_bound(function)
         if not are_there() and by not in _results:
             make = _made_by(module, owner, method, are_there) if way is None else _called_by(host, way)
             _results[by] = _made_tools(make, lambda: _all_bound(function))
