@@ -1,6 +1,7 @@
 """The function behind what a decorator left in its place."""
 
 from _collections import deque
+from functools import partial
 from types import CellType, FunctionType, MethodType, ModuleType
 
 from ..loading import FRAMEWORKS
@@ -34,16 +35,18 @@ def unwrapped(function):
     return function
 
 
-def within(value, codes):
+def within(value, codes, beside=()):
     """The outermost function that wraps the code and can be reached by attributes, containers and closures. A decorator of the author's
-    need not say what it wraps."""
+    need not say what it wraps; functions with the codes `beside` it wrap nothing, but may call it."""
     seen, queue = {id(value): value}, deque([value])
     while queue and len(seen) < _MOST:
         one = queue.popleft()
         if type(one) in (FunctionType, MethodType):
             code = getattr(unwrapped(one), "__code__", None)
-            if code is not None and (codes is None or code in codes) or codes is not None and encloses(one, codes):
+            if code is not None and (codes is None or code in codes):
                 return one
+        if codes is not None and encloses(one, codes, beside):
+            return one
         for part in _parts(one):
             if id(part) not in seen and not isinstance(part, _NOTHING_INSIDE):
                 seen[id(part)] = part  # kept, so that no other thing gets its id
@@ -51,42 +54,56 @@ def within(value, codes):
     return None
 
 
-def encloses(function, codes, depth=8):
-    """Whether a function that is not of a framework has one of these codes in its closure, as the result of a decorator has."""
-    cells = getattr(function, "__closure__", None)
-    if not cells or function.__globals__.get("__name__", "").partition(".")[0] in _KEPT:
-        return False
-    for name, cell in zip(function.__code__.co_freevars, cells):
-        for inner in _parts(cell):
-            if type(inner) not in (FunctionType, MethodType):
-                continue
-            is_one = getattr(unwrapped(inner), "__code__", None) in codes
-            if is_one and not _is_sibling(function, name, inner) or not is_one and depth and encloses(inner, codes, depth - 1):
-                return True
+def encloses(one, codes, beside=(), depth=8):
+    """Whether what can be called and is not of a framework keeps a function of one of these codes, as the result of a decorator does."""
+    for inner in _kept_by(one, beside):
+        if type(inner) in (FunctionType, MethodType) and getattr(unwrapped(inner), "__code__", None) in codes:
+            return True
+        if depth and encloses(inner, codes, beside, depth - 1):
+            return True
     return False
 
 
-def _is_sibling(function, name, other):
-    """Whether a function only calls one that is defined beside it."""
-    around = other.__qualname__.rpartition(".")[0]
-    return name == other.__name__ and function.__qualname__.startswith(around)
+def _kept_by(one, beside):
+    """What a function has in its closure, and an object that can be called in its attributes."""
+    if type(one) is MethodType and one.__name__ == "__call__":
+        one = one.__self__
+    if type(one) is FunctionType:
+        if one.__code__ not in beside and one.__globals__.get("__name__", "").partition(".")[0] not in _KEPT:
+            for cell in one.__closure__ or ():
+                yield from _parts(cell)
+    elif type(one) is partial:
+        yield one.func
+    elif callable(one) and not isinstance(one, type) and package_of(type(one)) not in _KEPT:
+        try:
+            yield from list(vars(one).values())[:100]
+        except TypeError:
+            pass  # it has no attributes of its own
 
 
-def wrapping(function):
-    """The outermost function around this one, wherever that is: what its decorators have made of it."""
+def wrapping(function, beside):
+    """What the author's decorators have made of a function, wherever that is."""
     import gc
 
+    codes = [function.__code__]
     for _ in range(8):
-        outer = None
-        for one in gc.get_referrers(function):
-            if type(one) is CellType:
-                closures = [held for held in gc.get_referrers(one) if type(held) is tuple]
-                found = [made for held in closures for made in gc.get_referrers(held) if getattr(made, "__closure__", None) is held]
-                outer = outer or next((made for made in found if type(made) is FunctionType and encloses(made, [function.__code__])), None)
+        outer = next((one for one in _holders(function, gc.get_referrers) if one is not function and encloses(one, codes, beside)), None)
         if outer is None:
             return function
         function = outer
     return function
+
+
+def _holders(value, referrers):
+    """The functions that have a value in their closure, and the objects that have it as an attribute."""
+    for one in referrers(value):
+        if type(one) is CellType:
+            closures = [held for held in referrers(one) if type(held) is tuple]
+            yield from (made for held in closures for made in referrers(held) if type(made) is FunctionType and made.__closure__ is held)
+        elif type(one) is dict:
+            yield from (owner for owner in referrers(one) if getattr(owner, "__dict__", None) is one and not isinstance(owner, ModuleType))
+        else:
+            yield one
 
 
 def _parts(one):

@@ -69,7 +69,9 @@ def _found(module, maker, line, name, host, way):
     there = [*made, *_within_reach(list(module.__dict__.values()), own)]
     value = next((one for one in there
                   if package_of(type(one)) in FRAMEWORKS and package_of(type(one)) not in _MCP and within(one, [code])), None)
-    function = _as_decorated(functions[0], code, there)
+    function = functions[0]
+    if type(function) is FunctionType:
+        function = _as_decorated(function, tuple(_beside(_code_of(module, maker), code)), made, there)
     # Where the server is looked for: its own before those of the file.
     scope = type(module)(module.__name__)
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
@@ -82,12 +84,11 @@ def _found(module, maker, line, name, host, way):
     return current_for(call, current_of(scope))
 
 
-def _as_decorated(function, code, there):
+def _as_decorated(function, beside, made, there):
     """What the author's decorators have made of a function: a guard is part of the tool. A server or a list has it, or else anything."""
-    if type(function) is not FunctionType:
-        return function
-    holders = (one for one in there if package_of(type(one)) in FRAMEWORKS or type(one) is FunctionType)
-    decorated = next(filter(None, (within(one, [code]) for one in holders)), None) or wrapping(function)
+    code = function.__code__
+    holders = [one for one in made if callable(one)] + [one for one in there if package_of(type(one)) in FRAMEWORKS]
+    decorated = next(filter(None, (within(one, [code], beside) for one in holders)), None) or wrapping(function, beside)
     if getattr(unwrapped(decorated), "__code__", None) is code:
         return decorated
 
@@ -102,7 +103,7 @@ def _inner_function(module, maker, line, name, host, way, by):
     """The code of a function that the maker defines, and the functions of it that are made."""
     owner, _, method = maker.partition(".")
     owner = _program(module.__dict__[owner])
-    codes = list(_codes_within(unwrapped(getattr(owner, method) if method else owner).__code__))
+    codes = list(_codes_within(_code_of(module, maker)))
     code = next((code for code in codes if code.co_name == name and code.co_firstlineno == line), None)
     if code is None:
         raise RuntimeError("`%s` is not what the file defines by that name" % maker)
@@ -152,6 +153,18 @@ def _why_not_one(maker, name, count, way):
     by = way.rpartition("/")[2]
     missing = "`%s` did not call `%s`" % (by, maker) if by else "`%s` was not called while the file was loaded" % maker
     return "the tool `%s` was not made: %s, or not so that it makes it" % (name, missing)
+
+
+def _code_of(module, maker):
+    owner, _, method = maker.partition(".")
+    owner = _program(module.__dict__[owner])
+    return unwrapped(getattr(owner, method) if method else owner).__code__
+
+
+def _beside(outer, code):
+    """The codes that are defined where this one is, with it."""
+    inner = list(inner_codes(outer))
+    return inner if code in inner else next(filter(None, (_beside(one, code) for one in inner)), [])
 
 
 def _codes_within(code):
