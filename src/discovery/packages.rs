@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::pep723::{is_identifier, is_well_known};
+use crate::pep723::{is_identifier, is_listed, is_well_known};
 
 /// The package that a file is part of: the names of the folders around it, as far up as they have an `__init__.py`. The worker finds
 /// the file's neighbours by it, too.
@@ -45,13 +45,14 @@ pub fn is_neighbour(file: &Path, own_package: Option<&str>, folders: &[impl AsRe
 /// Whether a folder has a file that is named after the package that it uses: `redis.py` with `import redis`. The module of that name is the
 /// package for the files beside it, too: the worker looks there last.
 pub(super) fn has_tool_named_after(folder: &Path, module: &str) -> bool {
-    let imports = |line: &str| {
-        let rest = line.strip_prefix("import ").or_else(|| line.strip_prefix("from "));
-        let rest = rest.and_then(|rest| rest.strip_prefix(module));
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    let is_module = |name: &str| name.split([' ', '.']).next() == Some(module);
+    let imports = |line: &str| match line.trim().split_once(' ') {
+        Some(("import", names)) => names.split(',').any(|name| is_module(name.trim())),
+        Some(("from", name)) => is_module(name),
+        _ => false,
     };
-    let path = folder.join(format!("{module}.py"));
-    path.is_file() && is_well_known(module) && std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(imports))
+    let read = || std::fs::read_to_string(folder.join(format!("{module}.py")));
+    is_listed(module) && read().is_ok_and(|text| text.lines().any(imports))
 }
 
 /// Folders further up are not looked at.

@@ -1,6 +1,7 @@
 //! Which modules a Python file can import: those of Python, of its dependencies, and of the files beside it.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{ToolFile, above_own_package, is_behind_the_scenes, is_neighbour, is_standard, own_package};
@@ -117,19 +118,30 @@ pub fn import_from_above(file: &ToolFile, module: &str) -> Option<String> {
 /// What makes modules of these folders importable.
 fn python_path(pack: &str, above: &[(&str, PathBuf)]) -> Option<String> {
     let modules: Vec<String> = above.iter().map(|(module, _)| format!("`{module}`")).collect();
-    let folders: BTreeSet<String> = above.iter().map(|(_, folder)| format!("\"{}\"", folder.display())).collect();
+    let quoted = |folder: &Path| toml::Value::from(folder.display().to_string()).to_string();
+    let folders: BTreeSet<String> = above.iter().map(|(_, folder)| quoted(folder)).collect();
     let folders = folders.into_iter().collect::<Vec<_>>().join(", ");
     let modules = (!modules.is_empty()).then(|| modules.join(", "))?;
     Some(format!("write `python_path = [{folders}]` under [tool.{pack}] in hostler.toml, for {modules}"))
 }
 
-/// The nearest of the three folders above a file's folder that has a module, as where a project is run from its top.
+/// The nearest of the three folders above a file's folder, up to the top of its project, that has a module: as where the project is run
+/// from there.
 fn folder_above(file: &Path, module: &str) -> Option<PathBuf> {
     let has_python = |folder: &Path| {
         let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.any(|entry| entry.path().extension().is_some_and(|end| end == "py"))
     };
-    let mut folders = file.parent()?.ancestors().skip(1).take(3);
+    let is_top = |folder: &&Path| [".git", "pyproject.toml"].iter().any(|name| folder.join(name).exists());
+    let own = file.parent()?;
+    let above = own.ancestors().skip(1).take(if is_top(&own) { 0 } else { 3 });
+    let top = above.clone().position(|folder| is_top(&folder)).map_or(3, |place| place + 1);
+    // Not one where others may write, such as that of temporary files.
+    let is_ours = |folder: &&Path| {
+        let writable = |metadata: std::fs::Metadata| metadata.permissions().mode() & 0o002 != 0;
+        std::fs::metadata(folder).is_ok_and(|metadata| !writable(metadata))
+    };
+    let mut folders = above.take(top).filter(is_ours);
     let has = |folder: &&Path| folder.join(format!("{module}.py")).is_file() || has_python(&folder.join(module));
     folders.find(has).map(Path::to_owned)
 }

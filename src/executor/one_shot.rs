@@ -11,7 +11,9 @@ use super::pooled::Invocation;
 use super::walls::walls_of;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
-use crate::process::{Done, End, EnvFilter, Excess, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
+use crate::process::{
+    Done, End, EnvFilter, Excess, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, last_word, once,
+};
 use crate::protocol::TraceContext;
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
@@ -21,8 +23,6 @@ const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_m
 
 /// The longest argument of a program, in bytes: Linux's limit.
 const LONGEST_ARGUMENT: usize = 128 << 10;
-/// The most characters of its standard error that a fault says.
-const LONGEST_LINE: usize = 300;
 
 /// Names the tool, for executables with several.
 const WHICH: &str = "HOSTLER_TOOL";
@@ -181,7 +181,7 @@ fn ended(tool: &str, exit: Exit, done: &Done) -> Fault {
     let details = Details { exit_code: exit.code(), signal: signal.clone(), ..details(done) };
     let fault = match (exit, signal) {
         (Exit::Code(code), _) => {
-            let said = last_line(&done.stderr).map(|line| format!(": {line}")).unwrap_or_default();
+            let said = last_word(&done.stderr).map(|line| format!("; last line of stderr: {line}")).unwrap_or_default();
             Fault::new(Code::ToolCrashed, format!("{tool} crashed with exit code {code}{said}"))
         }
         (_, Some(signal)) if is_sent(&signal) => {
@@ -191,12 +191,6 @@ fn ended(tool: &str, exit: Exit, done: &Done) -> Fault {
         _ => Fault::new(Code::ToolCrashed, format!("{tool} died")),
     };
     fault.with(details)
-}
-
-/// The last line that a program wrote, which most often says why it failed.
-fn last_line(stderr: &str) -> Option<String> {
-    let line = stderr.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    Some(line.chars().take(LONGEST_LINE).collect())
 }
 
 fn too_long(tool: &str, timeout: Duration, done: &Done) -> Fault {

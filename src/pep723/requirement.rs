@@ -76,9 +76,13 @@ pub fn normalised(name: &str) -> String {
     text
 }
 
+const LISTED: &str = include_str!("packages.txt");
+/// Begins the packages that are known, and not so well that a module of this name is one.
+const FURTHER: &str = "# Further ones";
+
 /// Packages with their top-level modules, one package a line; without modules, the module has the package's name.
 static PACKAGES: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
-    let lines = include_str!("packages.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = LISTED.lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
             let mut words = line.split(' ');
@@ -222,8 +226,20 @@ pub fn modules_of(package: &str) -> Vec<String> {
 
 /// Whether a module belongs to a package so well known that its name is unlikely to be a typo.
 pub fn is_well_known(module: &str) -> bool {
-    distribution_of(module).is_some() || PACKAGES.iter().any(|(name, _)| *name == module)
+    let count = *WELL_KNOWN;
+    PACKAGES[..count].iter().any(|(name, modules)| *name == module || modules.contains(&module))
 }
+
+/// Whether a package is listed that provides a module.
+pub fn is_listed(module: &str) -> bool {
+    PACKAGES.iter().any(|(name, modules)| *name == module || modules.contains(&module))
+}
+
+/// How many of the packages are well known.
+static WELL_KNOWN: LazyLock<usize> = LazyLock::new(|| {
+    let before = LISTED.split(FURTHER).next().unwrap_or_default();
+    before.lines().filter(|line| !line.starts_with('#')).count()
+});
 
 /// Why no worker can ever run on the versions that a range allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

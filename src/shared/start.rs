@@ -151,7 +151,7 @@ fn start_and_find(
         }
         begun?;
     }
-    Err(Unshared::NotStarted(format!("it ended at once, {STARTS} times")))
+    Err(Unshared::NotStarted(format!("it was started {STARTS} times and could not be reached")))
 }
 
 /// Waits while the queue of one that listens is full.

@@ -69,8 +69,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, served: Served<'a>) -> Optio
 
 /// Whether it is a tool of a framework that takes results as they are, whatever the function is annotated with. Those of MCP do not.
 fn leaves_results(module: &Module<'_>, served: &Served<'_>) -> bool {
-    let is_of_framework = served.is_bound || served.symbol.is_some() || module.offers.get(served.function).is_some();
-    is_of_framework && imports_a_framework(module) && !imports_a_server(module)
+    served.is_of_framework && imports_a_framework(module) && !imports_a_server(module)
 }
 
 /// Whether messages are its result, as in Open WebUI: `async def talk(text: str, __event_emitter__=None) -> None`

@@ -2,9 +2,12 @@
 
 use ruff_text_size::Ranged;
 
-use super::frameworks::{extends_open_webui, foreign_tools, idle_classes, needed_by_constructor, server_of_document};
+use super::frameworks::{
+    extends_open_webui, foreign_tools, idle_classes, needed_by_constructor, package, server_of_document,
+};
 use super::module::Module;
 use crate::discovery::several::{INNER_TOOLS, MARK};
+use crate::pep723::is_listed;
 
 const NO_TOOLS_OF_SERVER: &str = "the file makes an MCP server, and no tools of it are found";
 
@@ -47,7 +50,7 @@ pub(super) fn warn_of_unmade(module: &mut Module<'_>, source: &str) {
 fn tools_made_elsewhere(module: &Module<'_>) -> Option<(usize, String, &'static str)> {
     if let Some((call, by)) = server_of_document(module) {
         let what = format!("`{by}` makes tools while it runs, and those are not served");
-        let fix = "write functions that do what is needed of them, each with `@mcp.tool` or in a file without a server";
+        let fix = "write a function with `@mcp.tool` for each tool that you need";
         return Some((module.lines.of_node(call), what, fix));
     }
     let given = foreign_tools(module);
@@ -57,10 +60,15 @@ fn tools_made_elsewhere(module: &Module<'_>) -> Option<(usize, String, &'static 
         2 => format!(" and `{}`", given[1].1),
         count => format!(" and {} others", count - 1),
     };
-    let (tools, come) =
-        if given.len() == 1 { ("tool", "comes from another file") } else { ("tools", "come from other files") };
-    let what = format!("no public functions; the agent's {tools} `{first}`{others} {come} (`{full}`)");
-    let fix = "write functions that call them, or put the file that defines them into the folder";
+    let (tools, are) = if given.len() == 1 { ("tool", "is") } else { ("tools", "are") };
+    let from = full.rsplit_once('.').map_or(full.as_str(), |(from, _)| from);
+    let what = format!("no public functions; the agent's {tools} `{first}`{others} {are} imported from `{from}`");
+    let is_own = full.starts_with('.') || !is_listed(package(full)) && package(full) != "google";
+    let fix = if is_own {
+        "put the file that defines them into the folder, or write functions here that call them"
+    } else {
+        "write functions here that call them"
+    };
     Some((module.lines.of_node(*call), what, fix))
 }
 

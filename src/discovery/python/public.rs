@@ -90,6 +90,8 @@ pub(super) struct Served<'a> {
     pub offer: Offer<'a>,
     /// Whether its first parameter is the instance or the class.
     pub is_bound: bool,
+    /// Whether a framework says that it is a tool.
+    pub is_of_framework: bool,
     /// Whether it is of a toolkit of agno, which gives some parameters by name.
     pub is_of_agno: bool,
     /// Its arguments, where a class declares them apart from the function.
@@ -163,7 +165,11 @@ pub(super) fn waiting_functions<'a>(module: &Module<'a>) -> Vec<(Waiting, Vec<Se
 }
 
 fn of_maker<'a>(module: &Module<'a>, made: Made<'a>) -> Served<'a> {
-    Served { is_bound: made.is_bound, ..a_function(module, Some(made.symbol), made.function, made.offer) }
+    Served {
+        is_bound: made.is_bound,
+        is_of_framework: true,
+        ..a_function(module, Some(made.symbol), made.function, made.offer)
+    }
 }
 
 fn a_function<'a>(
@@ -172,7 +178,9 @@ fn a_function<'a>(
     function: &'a StmtFunctionDef,
     mut offer: Offer<'a>,
 ) -> Served<'a> {
-    offer.name = offer.name.or_else(|| operation_id(function));
+    if module.offers.get(function).is_none() {
+        offer.name = offer.name.or_else(|| operation_id(function));
+    }
     let arguments = match offer.command {
         Some(CommandKind::Click) => Some(arguments_of(module, function)),
         _ => match offer.arguments {
@@ -188,7 +196,8 @@ fn a_function<'a>(
     let symbol = symbol.or_else(|| is_of_agno.then(|| format!("{BY_AGNO}{}", function.name)));
     let is_of_typer = offer.command == Some(CommandKind::Typer);
     let groups = if is_of_typer { groups_of(module, function) } else { Vec::new() };
-    Served { function, symbol, offer, is_bound: false, is_of_agno, arguments, groups }
+    let is_of_framework = module.offers.get(function).is_some();
+    Served { function, symbol, offer, is_bound: false, is_of_framework, is_of_agno, arguments, groups }
 }
 
 /// What a handler of web requests is called where it is a tool: `@app.get("/items", operation_id="list_items")`

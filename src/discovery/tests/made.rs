@@ -1,6 +1,6 @@
 //! Tools that a function makes when it is called.
 
-use super::file;
+use super::{file, names};
 use crate::discovery::ToolFile;
 
 /// What is served, and what the worker knows it by, without the line in that.
@@ -63,10 +63,13 @@ fn what_a_base_class_makes_is_served_where_the_file_makes_a_derived_one() {
         [("f", "made:Base.__init__:f".to_owned()), ("find", "made:Base.__init__:.find".to_owned())]
     );
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    let mixed = of("class Mixin:\n    def more(self): ...\nclass Kid(Base, Mixin): ...\n");
+    assert_eq!(names(&mixed), ["f", "find"]);
     for kid in [
         "class Kid(Base):\n    def find(self, x: int): ...\n",
         "class Kid(Base):\n    def __init__(self, mcp, key): ...\n",
         "class Kid:\n    def __init__(self, mcp, key): ...\n",
+        "class Mixin:\n    def find(self, x: int): ...\nclass Kid(Mixin, Base): ...\n",
     ] {
         let found = of(kid);
         assert!(found.functions.is_empty() && found.warnings[0].rule == "inner-tools", "{kid}\n{found:?}");

@@ -32,6 +32,9 @@ fn handlers_that_a_server_offers_have_the_names_of_their_operations() {
          mcp = FastMCP.from_fastapi(app=app)\n",
     );
     assert_eq!(names(&found), ["list_items", "add"]);
+    let both = "from fastapi import FastAPI\nfrom fastmcp import FastMCP\napp, mcp = FastAPI(), FastMCP('x')\n\
+                @mcp.tool\n@app.get('/x', operation_id='list_x')\ndef read(): ...\n";
+    assert_eq!(names(&file(both)), ["read"]);
 }
 
 #[test]

@@ -159,4 +159,6 @@ fn frameworks_that_take_results_as_they_are_promise_none() {
     ));
     assert!(has("from fastmcp import FastMCP\nmcp = FastMCP()\n@mcp.tool\ndef f() -> str: ...\n"));
     assert!(has("from langchain.chat_models import init_chat_model\ndef f() -> str: ...\n"), "no tool of a framework");
+    let plain = "from langchain.chat_models import init_chat_model\nclass B:\n    def f(self) -> str: ...\nb = B()\n__all__ = ['b']\n";
+    assert!(has(plain), "nor is a plain class");
 }

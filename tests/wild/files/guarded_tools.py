@@ -51,6 +51,11 @@ def create(prices):
     mcp = FastMCP("guarded")
 
     @mcp.tool()
+    def prices_of(first: Annotated[str, "A key"], second: str) -> list[str]:
+        """Says two prices."""
+        return [price(first), price(second)]
+
+    @mcp.tool()
     @guarded
     def drop(name: str) -> str:
         """Drops a table."""
@@ -69,11 +74,6 @@ def create(prices):
     def price(key: str) -> str:
         """Says a price."""
         return prices[key]
-
-    @mcp.tool()
-    def prices_of(first: Annotated[str, "A key"], second: str) -> list[str]:
-        """Says two prices."""
-        return [price(first), price(second)]
 
     return mcp
 

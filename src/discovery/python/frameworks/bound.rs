@@ -76,6 +76,7 @@ pub(in crate::discovery::python) fn given_methods<'a>(module: &Module<'a>) -> Ve
             symbol: Some(format!("{holder}.{}", function.name)),
             offer: read_offer(module, by),
             is_bound: !is_static,
+            is_of_framework: true,
             is_of_agno: false,
             arguments: None,
             groups: Vec::new(),

@@ -365,6 +365,7 @@ fn add_as<'a>(module: &Module<'a>, toolset: Toolset<'a>, holder: &str, served: &
             served.push(Served {
                 offer: offer.unwrap_or_else(|| Offer { name, ..Offer::default() }),
                 is_bound: !has_decorator(method, &["staticmethod"]) && (offer.is_none() || takes_instance(method)),
+                is_of_framework: kind != Kind::Methods,
                 is_of_agno: kind == Kind::Registered,
                 ..plain(method, holder)
             });
@@ -390,6 +391,7 @@ fn plain<'a>(method: &'a StmtFunctionDef, holder: &str) -> Served<'a> {
         symbol: Some(format!("{holder}.{}", method.name)),
         offer: Offer::default(),
         is_bound: !has_decorator(method, &["staticmethod"]),
+        is_of_framework: false,
         is_of_agno: false,
         groups: Vec::new(),
         arguments: None,

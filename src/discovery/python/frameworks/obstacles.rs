@@ -62,21 +62,20 @@ impl<'a> Uses<'a> {
     }
 
     /// Whether the top level makes an instance of a class that derives from this one, and has what makes the tools from it.
-    fn makes_a_kind_of(&self, module: &Module<'_>, class: &StmtClassDef, maker: &Maker<'_>) -> bool {
+    fn makes_a_kind_of<'m>(&self, module: &Module<'m>, class: &'m StmtClassDef, maker: &Maker<'_>) -> bool {
         let methods = maker.methods.iter().map(|method| method.function);
         let own: HashSet<&str> = methods.chain([maker.function]).map(|method| method.name.as_str()).collect();
+        let before = module.ancestry(class);
         let mut kinds = self.at_top.iter().filter_map(|name| match module.bindings.get(name) {
             Some(Binding::Class(kind)) => Some(module.ancestry(kind)),
             _ => None,
         });
         kinds.any(|kind| {
-            // Those that are derived from it come after it.
-            let place = kind.classes.iter().position(|one| std::ptr::eq(*one, class));
-            let derived = place.map(|place| &kind.classes[place + 1..]);
-            derived.is_some_and(|derived| {
-                let mut methods = derived.iter().flat_map(|one| &one.body).filter_map(Stmt::as_function_def_stmt);
-                !methods.any(|method| own.contains(method.name.as_str()))
-            })
+            let is_before = |one: &StmtClassDef| before.classes.iter().any(|other| std::ptr::eq(*other, one));
+            let others = kind.classes.iter().filter(|one| !is_before(one));
+            let mut methods = others.flat_map(|one| &one.body).filter_map(Stmt::as_function_def_stmt);
+            kind.classes.iter().any(|one| std::ptr::eq(*one, class))
+                && !methods.any(|method| own.contains(method.name.as_str()))
         })
     }
 }
@@ -97,7 +96,7 @@ impl<'a> Visitor<'a> for Uses<'a> {
 }
 
 /// Why the worker cannot have these tools made.
-pub(super) fn obstacle(module: &Module<'_>, uses: &Uses<'_>, maker: &Maker<'_>) -> Option<Obstacle> {
+pub(super) fn obstacle<'a>(module: &Module<'a>, uses: &Uses<'_>, maker: &Maker<'a>) -> Option<Obstacle> {
     let (function, name) = (maker.function, maker.class.map_or(&maker.function.name, |class| &class.name));
     if let Some(obstacle) = obstacle_to_name(module, maker.class, function) {
         return Some(obstacle);

@@ -62,6 +62,7 @@ pub(super) fn one<'a>(
         symbol: Some(holder.to_owned()),
         offer,
         is_bound: true,
+        is_of_framework: true,
         is_of_agno: false,
         arguments,
         groups: Vec::new(),

@@ -8,7 +8,8 @@ from ..loading import FRAMEWORKS
 
 # Where frameworks keep it, looked at before anything else.
 _PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "__wrapped__")
-_KEPT = FRAMEWORKS | {"google", "pydantic", __name__.partition(".")[0]}  # packages whose own functions around an author's are not the author's decorators
+_OWN = __name__.partition(".")[0]
+_OF_FRAMEWORKS = FRAMEWORKS | {"google", "pydantic"}  # their own functions around an author's are no decorators of the author
 _NOTHING_INSIDE = (str, bytes, int, float, type, ModuleType, type(None))
 _MOST = 2000  # things to look into
 
@@ -18,6 +19,10 @@ def behind(value, codes):
     function may have; None for the first function that is found."""
     if type(value) is FunctionType or callable(value) and package_of(type(value)) not in FRAMEWORKS:
         return value
+    if codes:
+        decorated = outermost([value], lambda one: getattr(one, "__code__", None) in codes)
+        if decorated is not None:
+            return decorated
     return within(value, codes) or _referring_to(codes or ())
 
 
@@ -35,9 +40,8 @@ def unwrapped(function):
     return function
 
 
-def within(value, codes, beside=()):
-    """The outermost function that wraps the code and can be reached by attributes, containers and closures. A decorator of the author's
-    need not say what it wraps; functions with the codes `beside` it wrap nothing, but may call it."""
+def within(value, codes):
+    """The outermost function that wraps the code and can be reached by attributes, containers and closures."""
     seen, queue = {id(value): value}, deque([value])
     while queue and len(seen) < _MOST:
         one = queue.popleft()
@@ -45,8 +49,6 @@ def within(value, codes, beside=()):
             code = getattr(unwrapped(one), "__code__", None)
             if code is not None and (codes is None or code in codes):
                 return one
-        if codes is not None and encloses(one, codes, beside):
-            return one
         for part in _parts(one):
             if id(part) not in seen and not isinstance(part, _NOTHING_INSIDE):
                 seen[id(part)] = part  # kept, so that no other thing gets its id
@@ -54,56 +56,68 @@ def within(value, codes, beside=()):
     return None
 
 
-def encloses(one, codes, beside=(), depth=8):
-    """Whether what can be called and is not of a framework keeps a function of one of these codes, as the result of a decorator does."""
-    for inner in _kept_by(one, beside):
-        if type(inner) in (FunctionType, MethodType) and getattr(unwrapped(inner), "__code__", None) in codes:
-            return True
-        if depth and encloses(inner, codes, beside, depth - 1):
-            return True
-    return False
+def outermost(holders, is_it, beside=()):
+    """What the author's decorators have made of a function, as one of these has it: what can be called and comes first on the way to the
+    function, after the last thing of a framework. Functions of the codes `beside` it decorate nothing, but may call it."""
+    seen, queue = {}, deque((holder, None) for holder in holders)
+    while queue and len(seen) < _MOST:
+        one, first = queue.popleft()
+        if id(one) in seen or isinstance(one, _NOTHING_INSIDE):
+            continue
+        seen[id(one)] = one  # kept, so that no other thing gets its id
+        if type(one) in (FunctionType, MethodType) and is_it(one):
+            return first or one
+        if _is_of_framework(one):
+            if not first:
+                placed = list(map(id, _placed(one)))
+                queue.extend((part, None) for part in _parts(one) if _may_be_tool(part) or id(part) in placed)
+        elif type(one) is CellType or isinstance(one, (dict, list, tuple, set, frozenset)):
+            # A decorator may keep a list of all its functions.
+            queue.extend((part, first) for part in _parts(one) if not first or type(one) is CellType or len(one) == 1)
+        elif type(one) is not FunctionType or one.__code__ not in beside:
+            queue.extend((part, first or (one if callable(one) else None)) for part in _decorated_by(one))
+    return None
 
 
-def _kept_by(one, beside):
-    """What a function has in its closure, and an object that can be called in its attributes."""
-    if type(one) is MethodType and one.__name__ == "__call__":
-        one = one.__self__
+def _is_of_framework(one):
     if type(one) is FunctionType:
-        if one.__code__ not in beside and one.__globals__.get("__name__", "").partition(".")[0] not in _KEPT:
-            for cell in one.__closure__ or ():
-                yield from _parts(cell)
+        package = one.__globals__.get("__name__", "").partition(".")[0]
+        return package == _OWN or package in _OF_FRAMEWORKS and "-packages" in one.__code__.co_filename
+    return package_of(type(one)) in FRAMEWORKS
+
+
+def _may_be_tool(part):
+    """Whether it is what a framework keeps tools in, or a function, and not any object of the author's that can be called."""
+    return not callable(part) or type(part) in (FunctionType, MethodType) or _is_of_framework(part)
+
+
+def _placed(one):
+    """What a framework's tool has where its function is, or its function in its closure."""
+    if type(one) is FunctionType:
+        return [part for cell in one.__closure__ or () for part in _parts(cell)]
+    return [_attribute(one, name) for name in _PLACES]
+
+
+def _attribute(one, name):
+    try:
+        return getattr(one, name)
+    except Exception:
+        return None  # an attribute that it does not have, or not now
+
+
+def _decorated_by(one):
+    """Where the result of a decorator keeps what it decorates."""
+    if type(one) is FunctionType:
+        yield from one.__closure__ or ()
+        yield from one.__dict__.values()
+    elif type(one) is MethodType:
+        yield one.__func__
+        yield from getattr(one.__self__, "__dict__", {}).values()
     elif type(one) is partial:
-        yield one.func
-    elif callable(one) and not isinstance(one, type) and package_of(type(one)) not in _KEPT:
-        try:
-            yield from list(vars(one).values())[:100]
-        except TypeError:
-            pass  # it has no attributes of its own
-
-
-def wrapping(function, beside):
-    """What the author's decorators have made of a function, wherever that is."""
-    import gc
-
-    codes = [function.__code__]
-    for _ in range(8):
-        outer = next((one for one in _holders(function, gc.get_referrers) if one is not function and encloses(one, codes, beside)), None)
-        if outer is None:
-            return function
-        function = outer
-    return function
-
-
-def _holders(value, referrers):
-    """The functions that have a value in their closure, and the objects that have it as an attribute."""
-    for one in referrers(value):
-        if type(one) is CellType:
-            closures = [held for held in referrers(one) if type(held) is tuple]
-            yield from (made for held in closures for made in referrers(held) if type(made) is FunctionType and made.__closure__ is held)
-        elif type(one) is dict:
-            yield from (owner for owner in referrers(one) if getattr(owner, "__dict__", None) is one and not isinstance(owner, ModuleType))
-        else:
-            yield one
+        yield from (one.func, *one.args, *one.keywords.values())
+    else:
+        yield _attribute(one, "__wrapped__")
+        yield from list((_attribute(one, "__dict__") or {}).values())[:100]
 
 
 def _parts(one):

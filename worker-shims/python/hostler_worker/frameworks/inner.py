@@ -10,7 +10,7 @@ from weakref import ref
 from ..convert import annotations_of
 from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
 from ..state import state
-from .behind import package_of, unwrapped, within, wrapping
+from .behind import outermost, package_of, unwrapped, within
 from .calling import calling, current_for
 from .injected import given_to
 from .runs import Making
@@ -71,7 +71,7 @@ def _found(module, maker, line, name, host, way):
                   if package_of(type(one)) in FRAMEWORKS and package_of(type(one)) not in _MCP and within(one, [code])), None)
     function = functions[0]
     if type(function) is FunctionType:
-        function = _as_decorated(function, tuple(_beside(_code_of(module, maker), code)), made, there)
+        function = _as_decorated(function, tuple(one for one in _beside(_code_of(module, maker), code) if one is not code), made, there)
     # Where the server is looked for: its own before those of the file.
     scope = type(module)(module.__name__)
     scope.__dict__.update({"made %d" % place: one for place, one in enumerate(made)}, **module.__dict__)
@@ -85,11 +85,11 @@ def _found(module, maker, line, name, host, way):
 
 
 def _as_decorated(function, beside, made, there):
-    """What the author's decorators have made of a function: a guard is part of the tool. A server or a list has it, or else anything."""
-    code = function.__code__
-    holders = [one for one in made if callable(one)] + [one for one in there if package_of(type(one)) in FRAMEWORKS]
-    decorated = next(filter(None, (within(one, [code], beside) for one in holders)), None) or wrapping(function, beside)
-    if getattr(unwrapped(decorated), "__code__", None) is code:
+    """What the author's decorators have made of a function: a guard is part of the tool."""
+    is_it = lambda one: one is function or type(one) is FunctionType and _is_copy(one, function)
+    holders = made + [one for one in there if package_of(type(one)) in FRAMEWORKS]
+    decorated = outermost(holders, is_it, beside) or function
+    if type(decorated) is FunctionType and unwrapped(decorated).__code__ is function.__code__:
         return decorated
 
     def call(*args, **kwargs):
@@ -97,6 +97,13 @@ def _as_decorated(function, beside, made, there):
 
     call.__wrapped__ = function  # whose parameters and types are those of the tool
     return call
+
+
+def _is_copy(one, other):
+    """Whether a function was made anew of another one, as FastMCP does to write notes into annotations."""
+    inside = lambda function: (*map(id, function.__closure__ or ()), *map(id, function.__defaults__ or ()),
+                               *(id(value) for value in (function.__kwdefaults__ or {}).values()))
+    return one.__code__ is other.__code__ and one.__annotations__ != other.__annotations__ and inside(one) == inside(other)
 
 
 def _inner_function(module, maker, line, name, host, way, by):
@@ -115,7 +122,7 @@ def _inner_function(module, maker, line, name, host, way, by):
         gc.collect()  # without those of earlier makings that nothing holds
         _functions[key] = {code: _functions_of(code) for code in codes}
     functions = _functions[key]
-    functions[code] = _different(functions[code])
+    functions[code] = _without_copies(functions[code])
     if not functions[code]:  # perhaps another branch defines it
         others = [other for other in codes if other.co_name == name and functions[other]]
         code = others[0] if len(others) == 1 else code
@@ -175,14 +182,8 @@ def _codes_within(code):
             yield from _codes_within(const)
 
 
-def _different(functions):
-    """Without those that were made anew of one of them, as FastMCP does to write notes into annotations."""
-    inside = lambda one: (tuple(map(id, one.__closure__ or ())), id(one.__globals__))
-    different = []
-    for one in functions:
-        if not any(inside(one) == inside(other) and one.__defaults__ == other.__defaults__ for other in different):
-            different.append(one)
-    return different
+def _without_copies(functions):
+    return [one for place, one in enumerate(functions) if not any(_is_copy(one, other) for other in functions[:place])]
 
 
 def _functions_of(code):
@@ -219,6 +220,8 @@ def _within_reach(results, own):
             yield from list(result.values())
         elif isinstance(result, (list, tuple, set)):
             yield from list(result)
+        elif type(result) is _Server:
+            yield from result._kept
         elif getattr(type(result), "__module__", None) in own:
             yield from list(getattr(result, "__dict__", {}).values())
 

@@ -134,8 +134,9 @@ def _calling(holder, name, module, is_whole):
         bound = getattr(instance, name)
         try:
             return (bound if callable(bound) else function.__get__(instance))(*args, **kwargs)
-        except NotImplementedError:  # LangChain: for agents that wait
-            if name != "_run" or not _overrides(holder.kind, "_arun"):
+        except NotImplementedError as error:  # LangChain: for agents that wait
+            within = error.__traceback__.tb_next
+            if name != "_run" or within is None or within.tb_next is not None or not _overrides(holder.kind, "_arun"):
                 raise
             return instance._arun(*args, **kwargs)
 
