@@ -12,7 +12,9 @@ use crate::discovery::{
     Kind, ToolFile, did_you_mean, enough_for, import_from_above, is_standard, syntax_tree, unknown_to,
 };
 use crate::outcome::{Code, Fault, Missing};
-use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, is_well_known, oldest_minor, package_of, requirement_for};
+use crate::pep723::{
+    self, Metadata, OLDEST_PYTHON, brings, is_well_known, oldest_minor, package_of, package_of_part, requirement_for,
+};
 use crate::registry::{FileEntry, Registry, Tool};
 use crate::secrets::why_missing;
 
@@ -229,9 +231,11 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     if top == OPEN_WEBUI {
         return Some(format!("`{top}` is Open WebUI itself: replace what the file uses of it"));
     }
-    let mut declared = file.header.iter().flat_map(|header| &header.dependencies);
-    let known = requirement_for(top, &file.imports);
-    if declared.any(|spec| brings(package_of(spec), top)) {
+    let declared = || file.header.iter().flat_map(|header| &header.dependencies);
+    let part = package_of_part(module, &file.imports).filter(|_| module != top);
+    let part = part.filter(|package| declared().all(|spec| package_of(spec) != *package));
+    let known = part.or_else(|| requirement_for(top, &file.imports));
+    if part.is_none() && declared().any(|spec| brings(package_of(spec), top)) {
         let older = known.filter(|known| module != top && known.contains('<'))?;
         return Some(format!("Its newest release has no `{module}`: declare \"{older}\""));
     }
@@ -254,7 +258,9 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     let question = did_you_mean(top, file).map(|question| capital(&question));
     Some(match (known, question) {
         (_, Some(question)) if is_well_known(top) => question,
-        (Some(_), _) => format!("`{top}` comes with the package \"{}\": {how}", package_of(package)),
+        (Some(_), _) => {
+            format!("`{}` comes with the package \"{}\": {how}", part.map_or(top, |_| module), package_of(package))
+        }
         (None, question) => format!(
             "{}If `{top}` is a package from the index, declare it: {how}. If it is yours, put {top}.py into {}",
             question.map(|question| question + " ").unwrap_or_default(),
@@ -311,6 +317,11 @@ mod tests {
             assert!(advice.contains(words), "{advice}");
         }
         let file = read("# /// script\n# dependencies = [\"ruamel.yaml\"]\n# ///\n");
+        let shared = read(
+            "# /// script\n# dependencies = [\"google-adk\"]\n# ///\nimport google.adk\nfrom google.cloud import bigquery\n",
+        );
+        let advice = missing_module("google.cloud", &shared).unwrap();
+        assert!(advice.contains("\"google-cloud-bigquery\" to `dependencies` on line 2"), "{advice}");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("helpers.py"), "").unwrap();
         let inside = crate::discovery::read_bytes(&folder.path().join("tools/a.py"), b"import helpers\n");

@@ -17,7 +17,7 @@ pub use decode::decode;
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use requirement::{
     OLDEST_PYTHON, UnsupportedPython, brings, is_listed, is_well_known, modules_of, normalised, oldest_minor,
-    package_of, requirement_for, some_patch_fits,
+    package_of, package_of_part, requirement_for, some_patch_fits,
 };
 
 use crate::config::origin::Diagnosis;

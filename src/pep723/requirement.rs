@@ -193,6 +193,14 @@ pub fn requirement_for(module: &str, imports: &[String]) -> Option<&'static str>
     }
 }
 
+/// The package of a part of a module that several packages share, for a module that was not found: `google.cloud`.
+pub fn package_of_part(module: &str, imports: &[String]) -> Option<&'static str> {
+    let is_inside = |inner: &str, outer: &str| inner == outer || inner.starts_with(&format!("{outer}."));
+    let is_imported = |part: &str| imports.iter().any(|import| is_inside(import, part));
+    let is_meant = |part: &str| part.contains('.') && (is_inside(part, module) || is_inside(module, part));
+    PARTS.iter().find(|(part, _)| is_meant(part) && is_imported(part)).map(|(_, package)| *package)
+}
+
 /// What provides a part of a module that several packages share.
 const PARTS: &[(&str, &str)] = &[
     ("google.adk", "google-adk"),
