@@ -45,11 +45,14 @@ pub fn is_neighbour(file: &Path, own_package: Option<&str>, folders: &[impl AsRe
 /// Whether a folder has a file that is named after the package that it uses: `redis.py` with `import redis`. The module of that name is the
 /// package for the files beside it, too: the worker looks there last.
 pub(super) fn has_tool_named_after(folder: &Path, module: &str) -> bool {
-    let is_module = |name: &str| name.split([' ', '.']).next() == Some(module);
-    let imports = |line: &str| match line.trim().split_once(' ') {
-        Some(("import", names)) => names.split(',').any(|name| is_module(name.trim())),
-        Some(("from", name)) => is_module(name),
-        _ => false,
+    let is_module = |name: &str| name.split('.').next() == Some(module);
+    let imports = |line: &str| {
+        let words: Vec<&str> = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()).collect();
+        match &words[..] {
+            ["import", names @ ..] => names.iter().any(|name| is_module(name)),
+            ["from", name, "import", ..] => is_module(name),
+            _ => false,
+        }
     };
     let read = || std::fs::read_to_string(folder.join(format!("{module}.py")));
     is_listed(module) && read().is_ok_and(|text| text.lines().any(imports))

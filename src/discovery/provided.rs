@@ -136,10 +136,10 @@ fn folder_above(file: &Path, module: &str) -> Option<PathBuf> {
     let own = file.parent()?;
     let above = own.ancestors().skip(1).take(if is_top(&own) { 0 } else { 3 });
     let top = above.clone().position(|folder| is_top(&folder)).map_or(3, |place| place + 1);
-    // Not one where others may write, such as that of temporary files.
+    // Not that of temporary files, where everybody puts theirs.
     let is_ours = |folder: &&Path| {
-        let writable = |metadata: std::fs::Metadata| metadata.permissions().mode() & 0o002 != 0;
-        std::fs::metadata(folder).is_ok_and(|metadata| !writable(metadata))
+        let is_shared = |metadata: std::fs::Metadata| metadata.permissions().mode() & 0o1002 == 0o1002;
+        std::fs::metadata(folder).is_ok_and(|metadata| !is_shared(metadata))
     };
     let mut folders = above.take(top).filter(is_ours);
     let has = |folder: &&Path| folder.join(format!("{module}.py")).is_file() || has_python(&folder.join(module));

@@ -2,12 +2,9 @@
 
 use ruff_text_size::Ranged;
 
-use super::frameworks::{
-    extends_open_webui, foreign_tools, idle_classes, needed_by_constructor, package, server_of_document,
-};
+use super::frameworks::{extends_open_webui, foreign_tools, idle_classes, needed_by_constructor, server_of_document};
 use super::module::Module;
 use crate::discovery::several::{INNER_TOOLS, MARK};
-use crate::pep723::is_listed;
 
 const NO_TOOLS_OF_SERVER: &str = "the file makes an MCP server, and no tools of it are found";
 
@@ -61,10 +58,14 @@ fn tools_made_elsewhere(module: &Module<'_>) -> Option<(usize, String, &'static 
         count => format!(" and {} others", count - 1),
     };
     let (tools, are) = if given.len() == 1 { ("tool", "is") } else { ("tools", "are") };
-    let from = full.rsplit_once('.').map_or(full.as_str(), |(from, _)| from);
-    let what = format!("no public functions; the agent's {tools} `{first}`{others} {are} imported from `{from}`");
-    let is_own = full.starts_with('.') || !is_listed(package(full)) && package(full) != "google";
-    let fix = if is_own {
+    let module_of = |full: &str| {
+        full.rsplit_once('.').map(|(from, _)| from).filter(|from| !from.is_empty()).unwrap_or(".").to_owned()
+    };
+    let from = module_of(full);
+    let are_of_one = given.iter().all(|(_, _, full)| module_of(full) == from);
+    let from = if are_of_one { format!("from `{from}`") } else { "from other modules".to_owned() };
+    let what = format!("no public functions; the agent's {tools} `{first}`{others} {are} imported {from}");
+    let fix = if full.starts_with('.') {
         "put the file that defines them into the folder, or write functions here that call them"
     } else {
         "write functions here that call them"

@@ -215,21 +215,27 @@ class Made(ShimTest):
             "class Kept:\n    def __init__(self, f): self.f = f\n    def __call__(self, a): return 'kept ' + self.f(a)\n"
             "class Held:\n    def __init__(self, f): self.f = f\n    def run(self, a): return 'held ' + self.f(a)\n"
             "def check(f, a): return 'partial ' + f(a)\n"
+            "class Limit:\n    def __call__(self, f):\n        self.last = f\n        @wraps(f)\n        def inner(a):\n            self.count = 1\n            return 'limit ' + f(a)\n"
+            "        return inner\nlimit = Limit()\n"
             "def make():\n    server = Server()\n    @server.tool\n    def zero(a: str): return one(a) + two(a)\n    def local(one):\n        def inner(a): return 'local ' + one(a)\n        return inner\n"
             "    @server.tool\n    @bare\n    def one(a: str): return a\n    @server.tool\n    @whole\n    @bare\n    def two(a: str): return a\n"
             "    @server.tool\n    @Kept\n    def three(a: str): return a\n    @server.tool\n    @local\n    def four(a: str): return a\n"
             "    @server.tool\n    def five(a: str): return one(a)\n    @server.tool\n    def six(a: str): return a + five.__name__\n"
             "    @server.tool\n    @lambda f: partial(check, f)\n    def seven(a: str): return a\n"
             "    @server.tool\n    @lambda f: Held(f).run\n    def eight(a: str): return a\n"
+            "    @server.tool\n    @limit\n    def ten(a: str): return a + '10'\n    @server.tool\n    @bare\n    @limit\n    def eleven(a: str): return a + '11'\n"
             "    @server.tool\n    @lambda f: [f, lambda a: 'one of ' + f(a)][1]\n    def nine(a: str): return a\n"
             "    return server\n")
         worker, call = self.serving(text, "make")
         expected = {"zero": "bare xwhole bare x", "one": "bare x", "two": "whole bare x", "three": "kept x", "four": "local x", "five": "bare x",
-                    "six": "xfive", "seven": "partial x", "eight": "held x", "nine": "one of x"}
+                    "six": "xfive", "ten": "limit x10", "eleven": "bare limit x11", "seven": "partial x", "eight": "held x", "nine": "one of x"}
         self.assertEqual({name: call(name, {"a": "x"})["result"] for name in reversed(expected)}, expected)
         registers = text.replace("def make():\n    server = Server()\n", "def make(server):\n").replace("    return server\n", "")
         worker, call = self.serving(registers, "make")
         self.assertEqual({name: call(name, {"a": "x"})["result"] for name in expected}, expected)
+        hidden = text.replace("    return server\n", "    def run(): return server\n    return run\n")  # where nothing of a framework is found
+        worker, call = self.serving(hidden, "make")
+        self.assertEqual([call(name, {"a": "x"})["result"] for name in ("one", "two", "five")], ["bare x", "whole bare x", "bare x"])
 
     def test_one_that_another_maker_calls_again_keeps_its_tools(self):
         text = ("made = 0\ndef register(mcp):\n    global made\n    made += 1\n    own = made\n    @mcp.tool\n    def one() -> int: return own\n"

@@ -7,11 +7,13 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from ..loading import FRAMEWORKS
 
 # Where frameworks keep it, looked at before anything else.
-_PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "__wrapped__")
+_PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "method", "callback",
+           "__wrapped__")
 _OWN = __name__.partition(".")[0]
 _OF_FRAMEWORKS = FRAMEWORKS | {"google", "pydantic"}  # their own functions around an author's are no decorators of the author
 _NOTHING_INSIDE = (str, bytes, int, float, type, ModuleType, type(None))
 _MOST = 2000  # things to look into
+_MOST_OF_SERVER = 20_000
 
 
 def behind(value, codes):
@@ -59,12 +61,22 @@ def within(value, codes):
 def outermost(holders, is_it, beside=()):
     """What the author's decorators have made of a function, as one of these has it: what can be called and comes first on the way to the
     function, after the last thing of a framework. Functions of the codes `beside` it decorate nothing, but may call it."""
-    seen, queue = {}, deque((holder, None) for holder in holders)
-    while queue and len(seen) < _MOST:
+    holders = list(holders)
+    return _outermost(holders, is_it, beside, True) or _outermost(holders, is_it, beside, False)
+
+
+def _outermost(holders, is_it, beside, says_it):
+    """With `says_it`, one that says what it wraps."""
+    seen, others, queue = {}, set(), deque((holder, None) for holder in holders)
+    while queue and len(seen) < _MOST_OF_SERVER:
         one, first = queue.popleft()
-        if id(one) in seen or isinstance(one, _NOTHING_INSIDE):
+        if id(one) in seen or id(first) in others or isinstance(one, _NOTHING_INSIDE):
             continue
         seen[id(one)] = one  # kept, so that no other thing gets its id
+        if says_it and callable(one) and not _is_of_framework(one):
+            if is_it(unwrapped(one)):
+                return one
+            continue
         if type(one) in (FunctionType, MethodType) and is_it(one):
             return first or one
         if _is_of_framework(one):
@@ -73,16 +85,34 @@ def outermost(holders, is_it, beside=()):
                 queue.extend((part, None) for part in _parts(one) if _may_be_tool(part) or id(part) in placed)
         elif type(one) is CellType or isinstance(one, (dict, list, tuple, set, frozenset)):
             # A decorator may keep a list of all its functions.
-            queue.extend((part, first) for part in _parts(one) if not first or type(one) is CellType or len(one) == 1)
-        elif type(one) is not FunctionType or one.__code__ not in beside:
+            queue.extend((part, first) for part in _parts(one) if not first or type(one) in (CellType, tuple) or len(one) == 1)
+        elif type(one) is FunctionType and one.__code__ in beside:
+            others.update([] if first is None else [id(first)])  # that is what another tool has become
+        else:
             queue.extend((part, first or (one if callable(one) else None)) for part in _decorated_by(one))
     return None
+
+
+def wrapping(function, beside):
+    """The outermost function around this one, wherever that is."""
+    import gc
+
+    for _ in range(8):
+        cells = [one for one in gc.get_referrers(function) if type(one) is CellType]
+        closures = [held for cell in cells for held in gc.get_referrers(cell) if type(held) is tuple]
+        around = [one for held in closures for one in gc.get_referrers(held) if type(one) is FunctionType and one.__closure__ is held]
+        outer = next((one for one in around if one.__code__ not in beside and not _is_of_framework(one)), None)
+        if outer is None:
+            return function
+        function = outer
+    return function
 
 
 def _is_of_framework(one):
     if type(one) is FunctionType:
         package = one.__globals__.get("__name__", "").partition(".")[0]
-        return package == _OWN or package in _OF_FRAMEWORKS and "-packages" in one.__code__.co_filename
+        is_of_package = package in _OF_FRAMEWORKS and "-packages" in one.__code__.co_filename
+        return package == _OWN or is_of_package and "__wrapped__" not in one.__dict__
     return package_of(type(one)) in FRAMEWORKS
 
 
@@ -109,7 +139,7 @@ def _decorated_by(one):
     """Where the result of a decorator keeps what it decorates."""
     if type(one) is FunctionType:
         yield from one.__closure__ or ()
-        yield from one.__dict__.values()
+        yield from (*one.__dict__.values(), *(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values())
     elif type(one) is MethodType:
         yield one.__func__
         yield from getattr(one.__self__, "__dict__", {}).values()
@@ -117,15 +147,16 @@ def _decorated_by(one):
         yield from (one.func, *one.args, *one.keywords.values())
     else:
         yield _attribute(one, "__wrapped__")
+        yield from (_attribute(one, name) for kind in type(one).__mro__ for name in kind.__dict__.get("__slots__", ()))
         yield from list((_attribute(one, "__dict__") or {}).values())[:100]
 
 
 def _parts(one):
     if isinstance(one, dict):
-        yield from list(one.values())[:100]
+        yield from list(one.values())[:1000]
         return
     if isinstance(one, (list, tuple, set, frozenset)):
-        yield from list(one)[:100]
+        yield from list(one)[:1000]
         return
     if type(one) is CellType:
         try:

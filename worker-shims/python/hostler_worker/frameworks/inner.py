@@ -10,7 +10,7 @@ from weakref import ref
 from ..convert import annotations_of
 from ..loading import FRAMEWORKS, NEWLOCALS, Function, inner_codes
 from ..state import state
-from .behind import outermost, package_of, unwrapped, within
+from .behind import outermost, package_of, unwrapped, within, wrapping
 from .calling import calling, current_for
 from .injected import given_to
 from .runs import Making
@@ -87,8 +87,8 @@ def _found(module, maker, line, name, host, way):
 def _as_decorated(function, beside, made, there):
     """What the author's decorators have made of a function: a guard is part of the tool."""
     is_it = lambda one: one is function or type(one) is FunctionType and _is_copy(one, function)
-    holders = made + [one for one in there if package_of(type(one)) in FRAMEWORKS]
-    decorated = outermost(holders, is_it, beside) or function
+    of_frameworks = [one for one in there if package_of(type(one)) in FRAMEWORKS]
+    decorated = outermost(of_frameworks, is_it, beside) or outermost(made, is_it, beside) or wrapping(function, beside)
     if type(decorated) is FunctionType and unwrapped(decorated).__code__ is function.__code__:
         return decorated
 
@@ -101,9 +101,14 @@ def _as_decorated(function, beside, made, there):
 
 def _is_copy(one, other):
     """Whether a function was made anew of another one, as FastMCP does to write notes into annotations."""
+    return one.__code__ is other.__code__ and one.__annotations__ != other.__annotations__ and _is_alike(one, other)
+
+
+def _is_alike(one, other):
+    """Whether two functions of one code do the same."""
     inside = lambda function: (*map(id, function.__closure__ or ()), *map(id, function.__defaults__ or ()),
                                *(id(value) for value in (function.__kwdefaults__ or {}).values()))
-    return one.__code__ is other.__code__ and one.__annotations__ != other.__annotations__ and inside(one) == inside(other)
+    return one.__globals__ is other.__globals__ and inside(one) == inside(other)
 
 
 def _inner_function(module, maker, line, name, host, way, by):
@@ -183,7 +188,7 @@ def _codes_within(code):
 
 
 def _without_copies(functions):
-    return [one for place, one in enumerate(functions) if not any(_is_copy(one, other) for other in functions[:place])]
+    return [one for place, one in enumerate(functions) if not any(_is_alike(one, other) for other in functions[:place])]
 
 
 def _functions_of(code):
