@@ -22,7 +22,7 @@ def behind(value, codes):
     if type(value) is FunctionType or callable(value) and package_of(type(value)) not in FRAMEWORKS:
         return value
     if codes:
-        decorated = outermost([value], lambda one: getattr(one, "__code__", None) in codes)
+        decorated = outermost([value], lambda one: _attribute(one, "__code__") in codes)
         if decorated is not None:
             return decorated
     return within(value, codes) or _referring_to(codes or ())
@@ -35,7 +35,7 @@ def package_of(kind):
 
 def unwrapped(function):
     for _ in range(64):
-        inner = getattr(function, "__wrapped__", None)
+        inner = _attribute(function, "__wrapped__")
         if inner is None:
             break
         function = inner
@@ -61,8 +61,8 @@ def within(value, codes):
 def outermost(holders, is_it, beside=()):
     """What the author's decorators have made of a function, as one of these has it: what can be called and comes first on the way to the
     function, after the last thing of a framework. Functions of the codes `beside` it decorate nothing, but may call it."""
-    holders = list(holders)
-    return _outermost(holders, is_it, beside, True) or _outermost(holders, is_it, beside, False)
+    found = _outermost(holders, is_it, beside, True)
+    return found if found is not None else _outermost(holders, is_it, beside, False)
 
 
 def _outermost(holders, is_it, beside, says_it):
@@ -78,18 +78,19 @@ def _outermost(holders, is_it, beside, says_it):
                 return one
             continue
         if type(one) in (FunctionType, MethodType) and is_it(one):
-            return first or one
+            return one if first is None else first
         if _is_of_framework(one):
-            if not first:
+            if first is None:
                 placed = list(map(id, _placed(one)))
                 queue.extend((part, None) for part in _parts(one) if _may_be_tool(part) or id(part) in placed)
         elif type(one) is CellType or isinstance(one, (dict, list, tuple, set, frozenset)):
             # A decorator may keep a list of all its functions.
-            queue.extend((part, first) for part in _parts(one) if not first or type(one) in (CellType, tuple) or len(one) == 1)
+            queue.extend((part, first) for part in _parts(one) if first is None or type(one) in (CellType, tuple) or len(one) == 1)
         elif type(one) is FunctionType and one.__code__ in beside:
             others.update([] if first is None else [id(first)])  # that is what another tool has become
         else:
-            queue.extend((part, first or (one if callable(one) else None)) for part in _decorated_by(one))
+            begun = one if first is None and callable(one) else first
+            queue.extend((part, begun) for part in _decorated_by(one))
     return None
 
 

@@ -88,7 +88,10 @@ def _as_decorated(function, beside, made, there):
     """What the author's decorators have made of a function: a guard is part of the tool."""
     is_it = lambda one: one is function or type(one) is FunctionType and _is_copy(one, function)
     of_frameworks = [one for one in there if package_of(type(one)) in FRAMEWORKS]
-    decorated = outermost(of_frameworks, is_it, beside) or outermost(made, is_it, beside) or wrapping(function, beside)
+    found = (outermost(holders, is_it, beside) for holders in (of_frameworks, made))
+    decorated = next((one for one in found if one is not None), None)
+    if decorated is None:
+        decorated = wrapping(function, beside)
     if type(decorated) is FunctionType and unwrapped(decorated).__code__ is function.__code__:
         return decorated
 
