@@ -234,9 +234,9 @@ class Beginning(unittest.IsolatedAsyncioTestCase):
         write_tool(tools, "lame", "def one(:\n    return 1\n")
         async with connected(tools, env=environment(HOSTLER_LOG="info")) as hostler:
             self.assertEqual(list(await hostler.tools()), ["well_one"])
-            said = hostler.stderr()
-        self.assertIn("lame is broken: line 5: not valid Python", said)
-        self.assertNotIn("well was added", said, "it was there from the beginning")
+            # A thread of its own writes the log.
+            await eventually_async(lambda: "lame is broken: line 5: not valid Python" in hostler.stderr(), "the log has the broken file")
+            self.assertNotIn("well was added", hostler.stderr(), "it was there from the beginning")
 
 
 class Noise(unittest.IsolatedAsyncioTestCase):
