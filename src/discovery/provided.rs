@@ -136,7 +136,7 @@ fn folder_above(file: &Path, module: &str) -> Option<PathBuf> {
     let own = file.parent()?;
     let above = own.ancestors().skip(1).take(if is_top(&own) { 0 } else { 3 });
     let top = above.clone().position(|folder| is_top(&folder)).map_or(3, |place| place + 1);
-    // Not that of temporary files, where everybody puts theirs.
+    // Not the folder of temporary files, where any user may put a module.
     let is_ours = |folder: &&Path| {
         let is_shared = |metadata: std::fs::Metadata| metadata.permissions().mode() & 0o1002 == 0o1002;
         std::fs::metadata(folder).is_ok_and(|metadata| !is_shared(metadata))

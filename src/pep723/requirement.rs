@@ -234,13 +234,16 @@ pub fn modules_of(package: &str) -> Vec<String> {
 
 /// Whether a module belongs to a package so well known that its name is unlikely to be a typo.
 pub fn is_well_known(module: &str) -> bool {
-    let count = *WELL_KNOWN;
-    PACKAGES[..count].iter().any(|(name, modules)| *name == module || modules.contains(&module))
+    provide(&PACKAGES[..*WELL_KNOWN], module)
 }
 
 /// Whether a package is listed that provides a module.
 pub fn is_listed(module: &str) -> bool {
-    PACKAGES.iter().any(|(name, modules)| *name == module || modules.contains(&module))
+    provide(&PACKAGES, module)
+}
+
+fn provide(packages: &[(&str, Vec<&str>)], module: &str) -> bool {
+    packages.iter().any(|(name, modules)| *name == module || modules.contains(&module))
 }
 
 /// How many of the packages are well known.

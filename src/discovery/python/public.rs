@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use super::entries::Entries;
 use super::frameworks::{
     Agent, Arguments, CLASS_RULE, CommandKind, LowLevel, Made, Maker, Methods, Offer, TOOL_SPEC, arguments_in,
-    arguments_of, given_methods, groups_of, methods, takes_from_agno,
+    arguments_of, given_methods, groups_of, methods, takes_from_agno, text,
 };
 use super::literals::keyword;
 use super::module::{Binding, Module, name_of};
@@ -203,11 +203,7 @@ fn a_function<'a>(
 /// What a handler of web requests is called where it is a tool: `@app.get("/items", operation_id="list_items")`
 fn operation_id(function: &StmtFunctionDef) -> Option<&str> {
     let calls = function.decorator_list.iter().filter_map(|decorator| decorator.expression.as_call_expr());
-    calls.filter_map(|call| keyword(call, "operation_id")).find_map(text_of)
-}
-
-fn text_of(value: &Expr) -> Option<&str> {
-    value.as_string_literal_expr().map(|literal| literal.value.to_str())
+    calls.filter_map(|call| keyword(call, "operation_id")).find_map(text)
 }
 
 fn top_level<'a>(

@@ -72,13 +72,13 @@ fn a_file_named_after_a_package_is_not_that_module() {
             .files
             .iter()
             .find(|file| file.path.ends_with(name))
-            .unwrap_or_else(|| panic!("{name} is no tool file"));
+            .unwrap_or_else(|| panic!("{name} is not a tool file"));
         cannot_start(file, Vec::new()).map(|reason| reason.fix)
     };
     for name in ["redis.py", "a.py"] {
         assert!(said(name).is_some_and(|fix| fix.contains("\"redis\"")), "{name}: {:?}", said(name));
     }
-    assert!(said("b.py").is_none(), "`mine` is no package that is known");
+    assert!(said("b.py").is_none(), "`mine` is not a known package");
     assert!(found.files.iter().all(|file| file.imports.iter().all(|it| it != "redis") || file.helpers.is_empty()));
 }
 

@@ -150,7 +150,7 @@ fn the_docstring_says_what_a_result_is() {
 }
 
 #[test]
-fn frameworks_that_take_results_as_they_are_promise_none() {
+fn tools_of_frameworks_that_check_no_results_have_no_output_schema() {
     let has = |text: &str| function(text).output_schema.is_some();
     assert!(!has("from langchain_core.tools import tool\n@tool\ndef f() -> str: 'D.'\n"));
     assert!(!has("from google.adk.agents import Agent\ndef f() -> dict[str, str]: ...\na = Agent(tools=[f])\n"));

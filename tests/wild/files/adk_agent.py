@@ -28,7 +28,7 @@ def ask(amount: int) -> str:
 class Bank:
     made = []
 
-    def __init__(self, owner="nobody"):
+    def __init__(self, owner="bob"):
         self.owner = owner
         self.made.append(owner)
         self.agent = Agent(name="bank", model="none", tools=[self.whose])

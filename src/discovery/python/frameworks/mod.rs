@@ -446,6 +446,6 @@ fn function_named<'a>(module: &Module<'a>, value: &Expr) -> Option<&'a StmtFunct
     }
 }
 
-fn text(value: &Expr) -> Option<&str> {
+pub(super) fn text(value: &Expr) -> Option<&str> {
     value.as_string_literal_expr().map(|literal| literal.value.to_str())
 }

@@ -10,7 +10,7 @@ from ..loading import FRAMEWORKS
 _PLACES = ("fn", "func", "coroutine", "entrypoint", "_tool_func", "_func", "_fn", "handler", "forward", "function", "method", "callback",
            "__wrapped__")
 _OWN = __name__.partition(".")[0]
-_OF_FRAMEWORKS = FRAMEWORKS | {"google", "pydantic"}  # their own functions around an author's are no decorators of the author
+_OF_FRAMEWORKS = FRAMEWORKS | {"google", "pydantic"}  # their functions around an author's are not the author's decorators
 _NOTHING_INSIDE = (str, bytes, int, float, type, ModuleType, type(None))
 _MOST = 2000  # things to look into
 _MOST_OF_SERVER = 20_000
@@ -60,7 +60,7 @@ def within(value, codes):
 
 def outermost(holders, is_it, beside=()):
     """What the author's decorators have made of a function, as one of these has it: what can be called and comes first on the way to the
-    function, after the last thing of a framework. Functions of the codes `beside` it decorate nothing, but may call it."""
+    function, after the last thing of a framework. Functions of the codes `beside` it are not decorators: they may only call it."""
     found = _outermost(holders, is_it, beside, True)
     return found if found is not None else _outermost(holders, is_it, beside, False)
 
